@@ -9,8 +9,18 @@ pub mod api_error;
 pub mod cache;
 pub mod client;
 pub mod clock;
+mod collection;
+mod demand;
 pub mod discovery;
+mod feed;
+mod followed;
+mod health;
+mod identity;
 pub mod informer;
+mod pages;
+mod reflector;
+mod source;
+mod watched;
 
 // Deciding once per key.
 pub mod answers;

@@ -15,13 +15,11 @@ use crate::objects::SIGNATURE_PREFIX;
 use crate::observe::Observed;
 use crate::plan::Plan;
 
-/// Writes signatures.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<Requeue> {
         let Plan { signatures, preconditions, next, reason: _ } = plan;
         if !signatures.is_empty() {

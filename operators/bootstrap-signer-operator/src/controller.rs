@@ -24,7 +24,6 @@ use crate::plan::{Plan, plan};
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct BootstrapSignerOperator;
 
 impl Operator for BootstrapSignerOperator {

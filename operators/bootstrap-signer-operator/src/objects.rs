@@ -28,11 +28,9 @@ pub fn cluster_info_key() -> Key {
     Key::new(PUBLIC, CLUSTER_INFO)
 }
 
-/// The signed ConfigMap.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawConfigMap")]
 pub struct ClusterInfo {
-    /// Its metadata.
     pub metadata: Meta,
     /// The signed text; none if there is nothing to sign.
     pub kubeconfig: Option<String>,
@@ -61,7 +59,6 @@ impl From<RawConfigMap> for ClusterInfo {
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawSecret")]
 pub struct BootstrapToken {
-    /// Its metadata.
     pub metadata: Meta,
     /// Its parts for a signature, or why it does not sign.
     pub signing: Result<Signing, Unfit>,
@@ -76,25 +73,18 @@ pub struct Signing {
     pub id: Box<str>,
     /// Its secret part, the key of the signature.
     pub secret: Data,
-    /// When it expires.
     pub expiration: Expiration,
 }
 
-/// Why a token does not sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Unfit {
-    /// Its name is not a token's.
     Name,
-    /// It has no id.
     NoId,
     /// Its id differs from the one in its name.
     OtherId,
-    /// It has no secret part.
     NoSecret,
-    /// It is not for signing.
     NotForSigning,
-    /// It has expired.
     Expired,
 }
 

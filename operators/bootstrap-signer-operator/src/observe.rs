@@ -9,31 +9,25 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{BootstrapToken, ClusterInfo, PUBLIC};
 
-/// The observation of the ConfigMap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The ConfigMap.
     pub cluster_info: Arc<ClusterInfo>,
     /// All tokens, including those that do not sign.
     pub tokens: Vec<Arc<BootstrapToken>>,
 }
 
-/// The caches of this operator.
 pub struct Caches {
-    /// The ConfigMap.
     pub config_maps: Arc<Cache<ClusterInfo>>,
     /// The bootstrap tokens, while there is something to sign.
     pub secrets: Arc<Cache<BootstrapToken>>,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) config_maps: Informer<ClusterInfo>,
     pub(crate) secrets: Informer<BootstrapToken>,
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let config_maps = InformerBuilder::new().namespace(PUBLIC).fields("metadata.name=cluster-info").build();
         let secrets = InformerBuilder::new().namespace(NAMESPACE).fields(SELECTOR).build();

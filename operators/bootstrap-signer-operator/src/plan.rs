@@ -16,7 +16,6 @@ use shared::runtime::decisions::{self, Reasoned};
 use crate::objects::{BootstrapToken, ClusterInfo, Signing, Unfit};
 use crate::observe::Observed;
 
-/// The decision about the ConfigMap, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The signatures to write, by token id; none for one to remove.
@@ -25,19 +24,15 @@ pub struct Plan {
     pub preconditions: Preconditions,
     /// The time until a token expires and its signature is removed.
     pub next: Option<Duration>,
-    /// Why.
     pub reason: Reason,
 }
 
-/// Why signatures are written or removed, or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// There is no text to sign.
     NoKubeconfig,
     /// Each token has its signature, and there are no others.
     Signed {
-        /// How many tokens sign.
         tokens: usize,
         /// The tokens that do not sign, by name.
         unfit: BTreeMap<String, Unfit>,
@@ -61,7 +56,6 @@ impl Reasoned for Plan {
     }
 }
 
-/// Decides for the ConfigMap.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { cluster_info, tokens } = observed;
     let ClusterInfo { metadata, kubeconfig, signatures: has } = &**cluster_info;

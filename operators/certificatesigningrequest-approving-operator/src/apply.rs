@@ -13,13 +13,11 @@ use crate::objects::Permission;
 use crate::observe::Observed;
 use crate::plan::{Plan, Reason};
 
-/// Approves requests.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<Requeue> {
         let key = &observed.request.metadata.key;
         match plan {

@@ -27,7 +27,6 @@ const WORKERS: usize = 5;
 /// Upstream: `NewCertificateController`, `pkg/controller/certificates/certificate_controller.go`.
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(200), max: Duration::from_secs(1000) };
 
-/// The operator as a process.
 pub struct CertificateSigningRequestApprovingOperator;
 
 impl Operator for CertificateSigningRequestApprovingOperator {
@@ -46,7 +45,6 @@ impl Operator for CertificateSigningRequestApprovingOperator {
     }
 }
 
-/// Syncs requests.
 struct CertificateSigningRequestApprovingController {
     caches: Caches,
     writer: Writer,

@@ -19,37 +19,26 @@ pub const KUBELET_CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kub
 /// The field selector of the requests to that signer.
 pub const TO_KUBELET_CLIENT_SIGNER: &str = "spec.signerName=kubernetes.io/kube-apiserver-client-kubelet";
 
-/// A request.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawRequest")]
 pub struct CertificateSigningRequest {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Its state.
     pub state: State,
 }
 
-/// The state of a request.
 #[derive(Debug, PartialEq)]
 pub enum State {
-    /// It has its certificate.
     Issued,
-    /// It is approved.
     Approved,
-    /// It is denied.
     Denied,
-    /// It is neither approved nor denied.
     Undecided(Box<Undecided>),
 }
 
 /// A request that is neither approved nor denied.
 #[derive(Debug, PartialEq)]
 pub struct Undecided {
-    /// Its signer.
     pub signer: Text,
-    /// The usages of the certificate.
     pub usages: Box<[Text]>,
-    /// The user who created it.
     pub requester: Requester,
     /// The content of its `spec.request`, or why that cannot be read.
     pub content: Result<Content, Fault>,
@@ -60,11 +49,9 @@ pub struct Undecided {
 /// The user who created a request, as the apiserver recorded it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Requester {
-    /// Its name.
     pub username: Text,
     /// Its uid; `""` for most users.
     pub uid: Text,
-    /// Its groups.
     pub groups: Box<[Text]>,
     /// The extra fields of the authenticator, by key.
     pub extra: Box<[(Text, Box<[Text]>)]>,
@@ -86,7 +73,6 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// The subresource.
     pub const fn subresource(self) -> &'static str {
         match self {
             Self::SelfNodeClient => "selfnodeclient",

@@ -17,21 +17,16 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{CertificateSigningRequest, Permission, Requester, State, TO_KUBELET_CLIENT_SIGNER};
 
-/// The observation of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The request.
     pub request: Arc<CertificateSigningRequest>,
     /// The reviews in their order, up to the first permission that the requester has.
     pub reviews: Vec<Review>,
 }
 
-/// The review of one permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Review {
-    /// The permission.
     pub permission: Permission,
-    /// Whether the requester has it.
     pub is_allowed: bool,
 }
 
@@ -42,13 +37,11 @@ pub struct Caches {
     answers: Answers<(Requester, Permission), bool>,
 }
 
-/// The informer that fills the cache.
 pub(crate) struct Informers {
     pub(crate) certificate_signing_requests: Informer<CertificateSigningRequest>,
 }
 
 impl Caches {
-    /// An empty cache, and the informer that fills it.
     pub(crate) fn new() -> (Self, Informers) {
         let certificate_signing_requests = InformerBuilder::new().fields(TO_KUBELET_CLIENT_SIGNER).build();
         let caches =
@@ -91,7 +84,6 @@ impl Caches {
     }
 }
 
-/// `spec` of a SubjectAccessReview.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Spec<'a> {

@@ -21,42 +21,30 @@ use recognizers::{Recognized, recognize};
 /// The reason of an approval. Upstream: `appendApprovalCondition`.
 const AUTO_APPROVED: &str = "AutoApproved";
 
-/// The decision about a request, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Write nothing.
     Nothing(Reason),
     /// Write nothing, and review the requester again after a back-off.
     AskAgain {
         /// The permissions that the requester lacks.
         tried: Vec<Permission>,
     },
-    /// Approve it.
     Approve {
-        /// The requester's permission.
         permission: Permission,
-        /// Its new conditions.
         conditions: Vec<Value>,
         /// The observed state: a decision made meanwhile stays.
         preconditions: Preconditions,
     },
 }
 
-/// Why a request is approved or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It has its certificate.
     Issued,
-    /// It is already approved.
     Approved,
-    /// It is denied.
     Denied,
-    /// It is for another signer.
     OtherSigner,
-    /// It cannot be read.
     Unreadable {
-        /// Why not.
         fault: Fault,
     },
     /// It differs from a kubelet's request.
@@ -64,14 +52,12 @@ pub enum Reason {
         /// The difference.
         mismatch: Mismatch,
     },
-    /// The requester lacks these permissions.
     NotAllowed {
         /// In the order of the reviews.
         tried: Vec<Permission>,
     },
     /// The requester has a permission that suffices.
     Allowed {
-        /// The permission.
         permission: Permission,
     },
 }
@@ -108,7 +94,6 @@ pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Question>> {
     Some(LiveRead { step: "review the access of the requester", reason: Question::HasOneOf { permissions } })
 }
 
-/// Decides for one request.
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { request, reviews } = observed;
     let undecided = match recognize(request) {

@@ -22,7 +22,6 @@ use crate::plan::{Plan, plan};
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct CertificateSigningRequestCleanerOperator;
 
 impl Operator for CertificateSigningRequestCleanerOperator {
@@ -41,7 +40,6 @@ impl Operator for CertificateSigningRequestCleanerOperator {
     }
 }
 
-/// Syncs requests.
 struct CertificateSigningRequestCleanerController {
     caches: Caches,
     writer: Writer,

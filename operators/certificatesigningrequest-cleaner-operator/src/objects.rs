@@ -9,19 +9,15 @@ use shared::api::time::Time;
 use x509_parser::parse_x509_certificate;
 use x509_parser::pem::parse_x509_pem;
 
-/// A request.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawRequest")]
 pub struct CertificateSigningRequest {
-    /// Its metadata.
     pub metadata: Meta,
     /// Its conditions; as upstream, their status is not read.
     pub conditions: Box<[Condition]>,
-    /// Its certificate.
     pub certificate: Certificate,
 }
 
-/// A condition of a request.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
@@ -40,7 +36,6 @@ pub enum Certificate {
     Missing,
     /// It expires then.
     Until(Time),
-    /// It cannot be read.
     Unreadable,
 }
 

@@ -8,26 +8,20 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::CertificateSigningRequest;
 
-/// The observation of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The request.
     pub request: Arc<CertificateSigningRequest>,
 }
 
-/// The cache of this operator.
 pub struct Caches {
-    /// All requests.
     pub certificate_signing_requests: Arc<Cache<CertificateSigningRequest>>,
 }
 
-/// The informer that fills the cache.
 pub(crate) struct Informers {
     pub(crate) certificate_signing_requests: Informer<CertificateSigningRequest>,
 }
 
 impl Caches {
-    /// An empty cache, and the informer that fills it.
     pub(crate) fn new() -> (Self, Informers) {
         let certificate_signing_requests = InformerBuilder::new().build();
         let caches = Self { certificate_signing_requests: certificate_signing_requests.cache() };

@@ -23,19 +23,15 @@ const DENIED_SECONDS: i64 = 3600;
 /// How long a request waits for a decision or for its certificate. Upstream: `pendingExpiration`.
 const PENDING_SECONDS: i64 = 24 * 3600;
 
-/// The decision about a request, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Write nothing.
     Keep(Reason),
     /// Sync it again at its end.
     Wait {
         /// The time until then.
         left: Duration,
-        /// Its end.
         end: End,
     },
-    /// Delete it.
     Delete {
         /// Its end, which has passed.
         end: End,
@@ -47,7 +43,6 @@ pub enum Plan {
 /// When a request may be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct End {
-    /// The time.
     pub at: Time,
     /// The state that it ends.
     pub state: State,
@@ -71,11 +66,9 @@ pub enum State {
     Failed,
 }
 
-/// Why a request is kept or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It is already being deleted.
     BeingDeleted,
     /// Its conditions are of other types or have no time.
     NoEnd,
@@ -128,7 +121,6 @@ pub fn end(request: &CertificateSigningRequest) -> Option<End> {
     pending.into_iter().chain(decided).min_by_key(|end| end.at)
 }
 
-/// Decides for one request.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { request } = observed;
     if request.metadata.is_being_deleted() {

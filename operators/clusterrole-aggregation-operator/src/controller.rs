@@ -1,6 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change enqueues which roles, which is in `changes`.
 
 mod changes;
 
@@ -8,13 +6,13 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::CLUSTER_ROLES;
@@ -33,17 +31,12 @@ impl Operator for ClusterRoleAggregationOperator {
 
     fn set_up(_: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, Informers { mut cluster_roles }) = Caches::new();
         let caches = Arc::new(caches);
         cluster_roles.on_change(setup.effects(&queue).of(&caches, Caches::cluster_role_changed));
         setup.watch(cluster_roles);
-        let controller = ClusterRoleAggregationController {
-            caches,
-            writer: Writer { control },
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let controller = ClusterRoleAggregationController { caches, writer: Writer { ctx: ctx.clone() }, ctx };
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
 }
@@ -52,17 +45,16 @@ impl Operator for ClusterRoleAggregationOperator {
 struct ClusterRoleAggregationController {
     caches: Arc<Caches>,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for ClusterRoleAggregationController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
         let plan = plan(&observed);
-        self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { error } = self.writer.apply(&observed, plan).await;
-        error.map_or(Ok(Requeue::Done), Err)
+        self.ctx.decide(key, &plan);
+        self.writer.apply(&observed, plan).await?;
+        Ok(Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

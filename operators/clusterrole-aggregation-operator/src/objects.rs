@@ -1,7 +1,6 @@
 //! The view of a ClusterRole: its labels, its rules, and the selectors by which it aggregates the rules of other roles.
 //!
-//! A rule is kept as the text that the apiserver served. Equal texts are in memory once, so the copies that aggregated
-//! roles have cost little. Left out: a typed rule. A field that this build does not know is compared, and written too.
+//! A rule is kept as the interned text that the apiserver served, so it keeps fields that this build does not know.
 
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -45,10 +44,9 @@ pub struct AggregationRule {
 /// One of `clusterRoleSelectors`.
 #[derive(Debug, PartialEq)]
 pub struct RoleSelector {
-    /// The compiled selector, or its fault.
+    /// The compiled selector, or its error.
     pub selector: Result<Selector, InvalidSelector>,
-    /// Labels, each as [`label`] writes it, of which every selected role has one; `None` if no such list follows from
-    /// the selector.
+    /// Labels, each as [`label`] writes it, of which every selected role has one; `None` if the selector needs none.
     pub labels: Option<Box<[Text]>>,
 }
 
@@ -86,21 +84,19 @@ fn needed_labels(LabelSelector { match_labels, match_expressions }: &LabelSelect
     Some(named.values.iter().map(|value| label(&named.key, value)).collect())
 }
 
-/// One rule of a role, as JSON. Two of them are equal if their texts are; whether they say the same is told by
-/// [`Rule::meaning`].
+/// One rule of a role, as JSON. Rules are equal if their texts are; [`Rule::meaning`] compares what they grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule(Text);
 
 impl Rule {
-    /// A text that is the same for all rules that say the same: a field that is `null` or an empty list is as one that
-    /// is absent, and the order of fields makes no difference.
+    /// The rule in a canonical form: fields are sorted, and those that are `null` or an empty list are left out.
     ///
     /// Upstream: `Semantic`, `staging/src/k8s.io/apimachinery/pkg/api/equality/semantic.go`.
     pub fn meaning(&self) -> String {
-        let says_nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
         match serde_json::from_str(&self.0) {
             Ok(Value::Object(mut fields)) => {
-                fields.retain(|_, value| !says_nothing(value));
+                fields.retain(|_, value| !is_empty(value));
                 Value::Object(fields).to_string()
             }
             // For example a number that is too large for a `Value`.

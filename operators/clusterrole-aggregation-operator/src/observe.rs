@@ -1,9 +1,7 @@
 //! Reads one role and the roles that it selects.
 //!
-//! Two indices of the one cache lead from a label to the roles that have it, and to the aggregated roles that select by
-//! it. So neither a change nor a sync looks at all roles: only a selector that names no value of a label, such as `{}`
-//! or `Exists`, is matched against every role.
-//! Left out: live reads. If the cache is behind, the event that brings it up to date leads to another sync.
+//! Two indices map a label to the roles that have it, and to the aggregated roles that select by it. Only a selector
+//! that names no value of a label, such as `{}` or `Exists`, is matched against every role.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,7 +40,7 @@ pub struct Informers {
     pub(crate) cluster_roles: Informer<ClusterRole>,
 }
 
-/// The value under which the aggregated roles are found that may select a role with any labels, or with none.
+/// The index value of selectors that need no label.
 fn any_label() -> IndexValue {
     IndexValue::Text(Text::default())
 }

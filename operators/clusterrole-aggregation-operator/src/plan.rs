@@ -1,6 +1,4 @@
-//! Which rules an aggregated role gets: a value made from the role and the roles that it selects, and nothing else.
-//!
-//! Left out: a check for cycles. Where roles select each other, each gets the rules of the others, as upstream.
+//! Which rules an aggregated role gets. If roles select each other, each gets the rules of the others, as upstream.
 //!
 //! Upstream: `syncClusterRole`, `pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go`.
 
@@ -19,20 +17,20 @@ use crate::observe::Observed;
 /// The decision about a role, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Nothing is written.
+    /// Write nothing.
     Nothing(Reason),
-    /// Its rules are replaced.
+    /// Replace its rules.
     Apply {
-        /// By these.
+        /// Its new rules.
         rules: Vec<Rule>,
-        /// This very role.
+        /// Its uid.
         uid: Uid,
         /// Why.
         reason: Reason,
     },
 }
 
-/// Why a role gets other rules, or does not.
+/// Why a role's rules are replaced or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
@@ -50,9 +48,9 @@ pub enum Reason {
         /// How many roles it selects.
         roles: usize,
     },
-    /// It has other rules than the selected roles.
+    /// Its rules differ from those of the selected roles.
     Different {
-        /// How many of their rules it lacks.
+        /// How many of their rules are missing.
         missing: usize,
         /// How many rules it has that none of them has.
         foreign: usize,
@@ -117,10 +115,10 @@ impl fmt::Display for Reason {
             Self::InvalidSelector { error } => write!(f, "invalid selector: {error}"),
             Self::Complete { rules, roles } => write!(f, "has the {rules} rules of {roles} roles"),
             Self::Different { missing: 0, foreign: 0, roles } => {
-                write!(f, "has the rules of {roles} roles, in another order or more than once")
+                write!(f, "rules of {roles} selected roles: wrong order or duplicates")
             }
             Self::Different { missing, foreign, roles } => {
-                write!(f, "of the rules of {roles} roles {missing} are missing, {foreign} others are there")
+                write!(f, "rules of {roles} selected roles: {missing} missing, {foreign} extra")
             }
         }
     }

@@ -89,13 +89,13 @@ fn a_role_gets_the_rules_of_the_roles_that_it_selects() {
     check(
         &[role("hammer", "bar", hammer_rules()), combined(&["bar"], saw_rules())],
         Some(hammer_rules()),
-        "apply 2 rules (of the rules of 1 roles 2 are missing, 1 others are there)",
+        "apply 2 rules (rules of 1 selected roles: 2 missing, 1 extra)",
     );
     // "strip rules"
     check(
         &[role("hammer", "not-bar", hammer_rules()), combined(&["bar"], hammer_rules())],
         Some(vec![]),
-        "apply 0 rules (of the rules of 0 roles 0 are missing, 2 others are there)",
+        "apply 0 rules (rules of 0 selected roles: 0 missing, 2 extra)",
     );
     // "select properly and put in order"
     let (hammer, chisel) = (role("hammer", "bar", hammer_rules()), role("chisel", "bar", chisel_rules()));
@@ -103,21 +103,21 @@ fn a_role_gets_the_rules_of_the_roles_that_it_selects() {
     check(
         &[hammer.clone(), chisel.clone(), role("saw", "not-bar", saw_rules()), combined(&["bar"], vec![])],
         Some(in_order.clone()),
-        "apply 3 rules (of the rules of 2 roles 3 are missing, 0 others are there)",
+        "apply 3 rules (rules of 2 selected roles: 3 missing, 0 extra)",
     );
     // "select properly with multiple selectors"
     let all = [in_order.clone(), saw_rules()].concat();
     check(
         &[hammer.clone(), chisel.clone(), role("saw", "not-bar", saw_rules()), combined(&["bar", "not-bar"], vec![])],
         Some(all.clone()),
-        "apply 4 rules (of the rules of 3 roles 4 are missing, 0 others are there)",
+        "apply 4 rules (rules of 3 selected roles: 4 missing, 0 extra)",
     );
     // "select properly remove duplicates"
     let (saw, other_saw) = (role("saw", "bar", saw_rules()), role("other-saw", "not-bar", saw_rules()));
     check(
         &[hammer.clone(), chisel, saw, other_saw, combined(&["bar", "not-bar"], vec![])],
         Some(all),
-        "apply 4 rules (of the rules of 4 roles 4 are missing, 0 others are there)",
+        "apply 4 rules (rules of 4 selected roles: 4 missing, 0 extra)",
     );
     // "no diff skip"
     check(&[hammer, combined(&["bar"], hammer_rules())], None, "nothing (has the 2 rules of 1 roles)");
@@ -129,7 +129,7 @@ fn the_order_of_rules_is_that_of_selectors_and_of_names_and_counts() {
     let (by_name, by_selector) = ([hammer_rules(), saw_rules()].concat(), [saw_rules(), hammer_rules()].concat());
     let order = |foos: &[&str], rules: &[Value]| [hammer.clone(), saw.clone(), combined(foos, rules.to_vec())];
     check(&order(&["b", "a"], &by_name), None, "nothing (has the 3 rules of 2 roles)");
-    let turned = "apply 3 rules (has the rules of 2 roles, in another order or more than once)";
+    let turned = "apply 3 rules (rules of 2 selected roles: wrong order or duplicates)";
     check(&order(&["a", "b"], &by_name), Some(by_selector.clone()), turned);
     let twice = [by_selector.clone(), saw_rules()].concat();
     check(&order(&["a", "b"], &twice), Some(by_selector), turned);
@@ -147,7 +147,7 @@ fn a_role_without_rules_is_as_one_with_an_empty_list() {
     check(
         &[none.set(&["rules"], saw_rules())],
         Some(vec![]),
-        "apply 0 rules (of the rules of 0 roles 0 are missing, 1 others are there)",
+        "apply 0 rules (rules of 0 selected roles: 0 missing, 1 extra)",
     );
 }
 
@@ -155,11 +155,7 @@ fn a_role_without_rules_is_as_one_with_an_empty_list() {
 fn a_role_gets_nothing_from_itself() {
     let itself = combined(&["bar"], saw_rules()).label("foo", "bar");
     let hammer = role("hammer", "bar", hammer_rules());
-    check(
-        &[itself, hammer],
-        Some(hammer_rules()),
-        "apply 2 rules (of the rules of 1 roles 2 are missing, 1 others are there)",
-    );
+    check(&[itself, hammer], Some(hammer_rules()), "apply 2 rules (rules of 1 selected roles: 2 missing, 1 extra)");
 }
 
 #[test]

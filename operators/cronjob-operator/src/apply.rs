@@ -1,8 +1,6 @@
-//! Executes a plan: deletes, records events, creates; and writes the status.
+//! Executes a plan: deletes Jobs, posts events, creates a Job; and writes the status.
 //!
-//! Decides nothing. A delete that fails ends nothing but a replacement; whatever is gone already is as good as deleted.
-//! A Job whose deletion has an event gets none that it is over.
-//! Left out: upstream's live read before a replacement, for the uid in the delete says which Job is meant.
+//! A failed delete only prevents a replacement. A Job with an event about its deletion gets none about its end.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,41 +11,38 @@ use serde::Serialize;
 use shared::api::object::{Key, Kind, ObjectReference, Uid};
 use shared::api::resource::JOBS;
 use shared::api::time::Time;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::control::{Control, DeleteOptions, Preconditions, Propagation};
-use shared::runtime::events::{EventType, Recorder};
+use shared::runtime::api_error::{ApiError, ResultExt};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{DeleteOptions, Preconditions, Propagation};
+use shared::runtime::events::PlannedEvent;
 
 use crate::metrics::CreationSkew;
-use crate::objects::{CRON_JOBS, CronJobStatus, Job, JobReference, reasons};
+use crate::objects::{CRON_JOBS, CronJobStatus, Job, JobReference, events};
 use crate::observe::Observed;
-use crate::plan::{Deletion, Leave, Left, Plan, PlannedEvent, Run, Start};
+use crate::plan::{Deletion, Leave, Left, Plan, Run, Start};
 
-/// Writes for CronJobs.
+/// Writes Jobs and the status of CronJobs.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
-    pub(crate) recorder: Recorder,
+    pub(crate) ctx: ControllerContext,
     pub(crate) skew: CreationSkew,
 }
 
 /// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The Jobs that are active no more.
+    /// The Jobs that are no longer active.
     pub left: BTreeSet<Uid>,
-    /// The Job that runs now.
     pub started: Option<Started>,
-    /// When to look again; none if only a change can make a difference.
+    /// When to sync again; none if only a change can make a difference.
     pub next: Option<Duration>,
-    /// The error that ended the sync; the writes before it count.
+    /// The error that ended the sync; the status has the writes before it.
     pub error: Option<anyhow::Error>,
 }
 
-/// A Job that was started in this sync, or in an earlier one that could not write it into the status.
+/// A Job that was started in this sync, or in an earlier one that could not write the status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
-    /// When it was due.
     pub due: Timestamp,
-    /// Which it is.
     pub job: JobReference,
 }
 
@@ -71,8 +66,8 @@ impl Writer {
                 self.record_left(&about, left);
             }
         }
-        for PlannedEvent { kind, reason, message } in notices {
-            self.recorder.event(&about, kind, reason, message);
+        for event in notices {
+            self.ctx.event(event);
         }
         match run {
             Run::Start(start) => self.start(observed, &about, start, &mut outcome).await,
@@ -84,29 +79,29 @@ impl Writer {
     fn record_left(&self, about: &ObjectReference, Leave { uid: _, name, why }: Leave) {
         let (reason, message) = match why {
             Left::Ended { condition } => {
-                (reasons::SAW_COMPLETED_JOB, format!("Saw completed job: {name}, condition: {condition}"))
+                (events::SAW_COMPLETED_JOB, format!("Saw completed job: {name}, condition: {condition}"))
             }
-            Left::Missing => (reasons::MISSING_JOB, format!("Active job went missing: {name}")),
+            Left::Missing => (events::MISSING_JOB, format!("Active job went missing: {name}")),
         };
-        self.recorder.event(about, EventType::Normal, reason, message);
+        self.ctx.event(PlannedEvent::normal(about.clone(), reason, message));
     }
 
-    /// Gives whether the Job was there.
+    /// Returns whether the Job existed.
     ///
     /// Upstream: `deleteJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
     async fn delete(&self, about: &ObjectReference, Deletion { key, uid }: &Deletion) -> Result<bool, ApiError> {
         let options = DeleteOptions::of(*uid).with_dependents(Propagation::Background);
-        match self.control.for_key(&about.key, about.uid).delete(&JOBS, key, &options).await {
-            Ok(()) => {
+        match self.ctx.for_key(&about.key, about.uid).delete(&JOBS, key, &options).await.unless_gone() {
+            Ok(Some(())) => {
                 let message = format!("Deleted job {}", key.name());
-                self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_DELETE, message);
+                self.ctx.event(PlannedEvent::normal(about.clone(), events::SUCCESSFUL_DELETE, message));
                 Ok(true)
             }
-            // Not a conflict: if a webhook has refused in these words, the Job still runs.
-            Err(error) if error.is_not_found() => Ok(false),
+            Ok(None) => Ok(false),
+            // A conflict too: a webhook may answer one, and then the Job still runs.
             Err(error) => {
                 let message = format!("Deleted job: {error}");
-                self.recorder.event(about, EventType::Warning, reasons::FAILED_DELETE, message);
+                self.ctx.event(PlannedEvent::warning(about.clone(), events::FAILED_DELETE, message));
                 Err(error)
             }
         }
@@ -118,7 +113,7 @@ impl Writer {
             match self.delete(about, deletion).await {
                 Ok(_) => drop(outcome.left.insert(deletion.uid)),
                 Err(error) => {
-                    let context = format!("could not replace job {}", deletion.key);
+                    let context = format!("cannot replace job {}", deletion.key);
                     outcome.error = Some(anyhow::Error::from(error).context(context));
                     return;
                 }
@@ -140,13 +135,13 @@ impl Writer {
         }
     }
 
-    /// None if there is a Job of that name.
+    /// None if a Job of that name exists.
     async fn create(&self, about: &ObjectReference, name: &str, body: String) -> anyhow::Result<Option<Created>> {
-        let (namespace, control) = (about.key.namespace(), self.control.for_key(&about.key, about.uid));
+        let (namespace, control) = (about.key.namespace(), self.ctx.for_key(&about.key, about.uid));
         let error = match control.create(&JOBS, namespace, body.into()).await {
             Ok(written) => {
                 let message = format!("Created job {name}");
-                self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_CREATE, message);
+                self.ctx.event(PlannedEvent::normal(about.clone(), events::SUCCESSFUL_CREATE, message));
                 let job = JobReference::new(&written.metadata);
                 return Ok(Some(Created { job, creation: written.metadata.creation }));
             }
@@ -157,17 +152,17 @@ impl Writer {
         }
         if !error.is_namespace_terminating() {
             let message = format!("Error creating job: {error}");
-            self.recorder.event(about, EventType::Warning, reasons::FAILED_CREATE, message);
+            self.ctx.event(PlannedEvent::warning(about.clone(), events::FAILED_CREATE, message));
         }
-        Err(error).with_context(|| format!("create job {name}"))
+        Err(error).with_context(|| format!("cannot create job {name}"))
     }
 
-    /// The Job that was created in a sync which did not get to say so; none if it is somebody else's, or if the status
-    /// goes on to list it.
+    /// The Job that an earlier sync created without writing the status; none if it has another owner, or if the status
+    /// still lists it.
     async fn find(&self, observed: &Observed, left: &BTreeSet<Uid>, key: &Key) -> anyhow::Result<Option<Created>> {
-        let job: Job = self.control.get(&JOBS, key).await.with_context(|| format!("read the existing job {key}"))?;
+        let job: Job = self.ctx.get(&JOBS, key).await.with_context(|| format!("cannot read the existing job {key}"))?;
         if !job.metadata.is_controlled_by(observed.cron_job.metadata.uid) {
-            tracing::warn!(job = %key, "a job of another owner has the name of the one that is due");
+            tracing::warn!(job = %key, "the name of the due job is taken by another owner's job");
             return Ok(None);
         }
         let uid = job.metadata.uid;
@@ -175,8 +170,7 @@ impl Writer {
         Ok((!is_known).then(|| Created { job: JobReference::new(&job.metadata), creation: None }))
     }
 
-    /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one. A patch, so
-    /// that nothing else of the object need be known.
+    /// Writes the status under the observed version; the apiserver answers 409 if there is a newer one.
     pub(crate) async fn write_status(&self, observed: &Observed, status: &CronJobStatus) -> anyhow::Result<()> {
         let meta = &observed.cron_job.metadata;
         let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
@@ -185,16 +179,16 @@ impl Writer {
             last_schedule_time: status.last_schedule_time,
             last_successful_time: status.last_successful_time,
         };
-        let control = self.control.for_key(&meta.key, meta.uid);
+        let control = self.ctx.for_key(&meta.key, meta.uid);
         control.patch_status(&CRON_JOBS, &meta.key, preconditions, &status).await?;
         Ok(())
     }
 }
 
-/// A Job that runs now.
+/// The Job of the run that was due.
 struct Created {
     job: JobReference,
-    /// When it was created, if this sync did it.
+    /// When it was created, if this sync created it.
     creation: Option<Time>,
 }
 

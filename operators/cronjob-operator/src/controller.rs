@@ -1,7 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change enqueues which CronJob, which is in `changes`; and periodic syncs. A CronJob sleeps until its
-//! next time, or until something happens to it or to its Jobs.
 
 mod changes;
 
@@ -9,8 +6,9 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, first_stage};
+use shared::api::resource::Resource;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::first_stage;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -20,7 +18,6 @@ use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::CreationSkew;
 use crate::objects::CronJob;
-use crate::observe::edits::Edits;
 use crate::observe::{Caches, Informers, live_where_they_differ};
 use crate::plan::{plan, plan_live_read};
 use crate::status::next_status;
@@ -34,28 +31,21 @@ impl Operator for CronJobOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, Informers { mut cron_jobs, mut jobs }) = Caches::new();
         let caches = Arc::new(caches);
-        let (edits, clock) = (Arc::new(Edits::default()), setup.clock());
-        let noted = Arc::clone(&edits);
-        // A standby that takes over must know of edits that the leader has seen.
-        cron_jobs.on_change_at_any_time(move |change| noted.note(&change, clock.now()));
+        let (noting, clock) = (Arc::clone(&caches), setup.clock());
+        // On a standby too, which may take over after an edit.
+        cron_jobs.on_change_at_any_time(move |change| noting.edits.note(&change, clock.now()));
         let effects = setup.effects(&queue);
-        cron_jobs.on_change(effects.of(&caches, Caches::cron_job_changed));
+        cron_jobs.on_change(effects.with(changes::cron_job_changed));
         jobs.on_change(effects.of(&caches, Caches::job_changed));
         let need = cron_jobs.need(|_| true);
         setup.watch(cron_jobs);
         setup.watch_beside(jobs, &need);
         let skew = CreationSkew::new();
         setup.metrics().register(CreationSkew::NAME, CreationSkew::HELP, skew.histogram());
-        let controller = CronJobController {
-            caches,
-            edits,
-            writer: Writer { control, recorder: setup.recorder(), skew },
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let controller = CronJobController { caches, writer: Writer { ctx: ctx.clone(), skew }, ctx };
         setup.work(Arc::new(controller), &queue, flags.concurrent_cron_job_syncs);
     }
 }
@@ -63,28 +53,25 @@ impl Operator for CronJobOperator {
 /// Syncs CronJobs.
 struct CronJobController {
     caches: Arc<Caches>,
-    edits: Arc<Edits>,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for CronJobController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe(key, &self.edits) else {
-            self.writer.control.forget(key, None);
+        let Some(observed) = self.caches.observe(key) else {
+            self.ctx.forget(key, None);
             return Ok(Requeue::Done);
         };
         let observed = match plan_live_read(&observed) {
             None => observed,
             Some(live_read) => {
-                self.decisions.record(self.clock.now(), key, &live_read);
-                live_where_they_differ(&self.writer.control, observed).await?
+                self.ctx.decide(key, &live_read);
+                live_where_they_differ(self.ctx.control(), observed).await?
             }
         };
-        let now = self.clock.now();
-        let plan = plan(&observed, now);
-        self.decisions.record(now, key, &plan);
+        let plan = plan(&observed, self.ctx.now());
+        self.ctx.decide(key, &plan);
 
         let outcome = self.writer.apply(&observed, plan).await;
 
@@ -103,8 +90,8 @@ impl Controller for CronJobController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let observed = self.caches.observe(key, &self.edits);
-        let first = |observed| first_stage(plan_live_read(observed), || plan(observed, self.clock.now()));
+        let observed = self.caches.observe(key);
+        let first = |observed| first_stage(plan_live_read(observed), || plan(observed, self.ctx.now()));
         observed.iter().map(first).collect()
     }
 }

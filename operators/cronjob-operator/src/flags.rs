@@ -1,10 +1,8 @@
-//! The flags of this operator: those every operator has, and upstream's own.
-//!
-//! Left out: `--controllers` and the like, for there is one controller here.
+//! The flags: those of every operator, and upstream's of this controller.
 
 use shared::runtime::flags::at_least_one;
 
-/// Starts a CronJob's Jobs when they are due, as cronjob-controller does.
+/// Starts the Jobs of CronJobs when they are due.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
     /// The number of cron job objects that are allowed to sync concurrently. Larger number = more responsive jobs, but

@@ -1,9 +1,8 @@
-//! Starts a CronJob's Jobs when they are due, notes which of them run, and deletes the old ones.
+//! Starts the Jobs of CronJobs when they are due, lists the active ones, and deletes old ones.
 //!
 //! Reading order: [`objects`] (what is read) → [`controller`] (one sync; its `changes` say what leads to it) →
-//! [`observe`] → [`plan`], with [`plan::cron`] (what a schedule means) and [`plan::schedule`] (what is due) → [`apply`] →
-//! [`status`].
-//! Left out: everything a Job does once it is there, which is the job-operator's.
+//! [`observe`], with [`memory`] → [`plan`], with [`plan::cron`] (what a schedule means) and [`plan::schedule`] (what is
+//! due) → [`apply`] → [`status`].
 //!
 //! Upstream: `pkg/controller/cronjob`.
 
@@ -11,6 +10,7 @@ pub mod apply;
 pub mod controller;
 pub mod facts;
 pub mod flags;
+pub mod memory;
 mod metrics;
 pub mod objects;
 pub mod observe;

@@ -1,11 +1,9 @@
-//! Upstream's own metric of this controller.
-//!
-//! Left out: everything about queues and requests, which all operators have.
+//! Upstream's metric of this controller.
 
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::time::Time;
 
-/// How long after its time a Job was created.
+/// The time between when a Job is due and its creation.
 ///
 /// Upstream: `CronJobCreationSkew`, `pkg/controller/cronjob/metrics/metrics.go`.
 #[derive(Clone, Debug)]

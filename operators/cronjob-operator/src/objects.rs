@@ -1,7 +1,6 @@
-//! The views of a CronJob and a Job: the fields this operator reads, and the exact texts it writes.
+//! The views of a CronJob and a Job, and the reasons of events.
 //!
-//! The job template is kept as the JSON it came in, so that a field newer than this build reaches the Job. Left out:
-//! all of a Job but how it ended.
+//! The job template stays JSON, so that fields unknown to this version reach the Job.
 
 use std::fmt;
 
@@ -19,8 +18,8 @@ pub const CRON_JOBS: Resource = Resource::namespaced("batch", "v1", "CronJob", "
 /// On a Job: when it was due, in its CronJob's time zone.
 pub const SCHEDULED_TIMESTAMP: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
-/// Reasons of events.
-pub mod reasons {
+/// The reasons of events.
+pub mod events {
     /// An active Job is gone, and this operator has not deleted it.
     pub const MISSING_JOB: &str = "MissingJob";
     /// A Job of ours that the status did not list.
@@ -54,11 +53,8 @@ pub mod reasons {
 /// A CronJob.
 #[derive(Debug, Deserialize)]
 pub struct CronJob {
-    /// Its metadata.
     pub metadata: Meta,
-    /// When Jobs start, and how they are made.
     pub spec: CronJobSpec,
-    /// The runs so far, as last written.
     #[serde(default)]
     pub status: CronJobStatus,
 }
@@ -76,39 +72,32 @@ impl CronJob {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CronJobSpec {
-    /// When, as cron has it.
     pub schedule: Box<str>,
-    /// Where the clocks are that the schedule follows.
     #[serde(default)]
     pub time_zone: Option<Box<str>>,
-    /// How late a run may start.
     #[serde(default)]
     pub starting_deadline_seconds: Option<i64>,
-    /// How a run that is due treats one that is not done.
     #[serde(default)]
     pub concurrency_policy: ConcurrencyPolicy,
-    /// Whether nothing is started for now.
     #[serde(default)]
     pub suspend: Option<bool>,
-    /// How many Jobs that succeeded stay.
     #[serde(default)]
     pub successful_jobs_history_limit: Option<i32>,
-    /// How many Jobs that failed stay.
     #[serde(default)]
     pub failed_jobs_history_limit: Option<i32>,
-    /// How its Jobs are made. Read only when one is.
+    /// Parsed only when a Job is created.
     #[serde(default)]
     pub job_template: Box<RawValue>,
 }
 
-/// How a run that is due treats one that is not done.
+/// What to do with a due run while another one is active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum ConcurrencyPolicy {
-    /// It waits for the end of the other, and is then late.
+    /// Wait for the end of the other.
     Forbid,
-    /// The other is deleted.
+    /// Delete the other.
     Replace,
-    /// It starts beside the other. A policy this build does not know is taken for this one, as upstream does.
+    /// Start it beside the other; as upstream, also for an unknown policy.
     #[default]
     #[serde(other)]
     Allow,
@@ -118,12 +107,11 @@ pub enum ConcurrencyPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CronJobStatus {
-    /// The Jobs that run.
     #[serde(deserialize_with = "null_as_default")]
     pub active: Vec<JobReference>,
-    /// When the last one was due.
+    /// When the last started run was due.
     pub last_schedule_time: Option<Time>,
-    /// When the last Job that succeeded was done.
+    /// When the last successful Job completed.
     pub last_successful_time: Option<Time>,
 }
 
@@ -133,28 +121,22 @@ pub struct CronJobStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobReference {
-    /// `Job`.
     #[serde(default)]
     pub kind: Text,
-    /// Its namespace.
     #[serde(default)]
     pub namespace: Text,
-    /// Its name.
     #[serde(default)]
     pub name: Box<str>,
-    /// Its identity.
     #[serde(default)]
     pub uid: Uid,
-    /// `batch/v1`.
     #[serde(default)]
     pub api_version: Text,
-    /// As it was when it was noted.
+    /// The version that was listed.
     #[serde(default)]
     pub resource_version: ResourceVersion,
 }
 
 impl JobReference {
-    /// A reference to this Job.
     pub fn new(job: &Meta) -> Self {
         Self {
             kind: Text::new(&JOBS.kind),
@@ -166,7 +148,6 @@ impl JobReference {
         }
     }
 
-    /// Its namespace and name.
     pub fn key(&self) -> Key {
         Key::new(&self.namespace, &self.name)
     }
@@ -176,24 +157,18 @@ impl JobReference {
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawJob")]
 pub struct Job {
-    /// Its metadata.
     pub metadata: Meta,
-    /// How it ended, if it did.
     pub ended: Option<Ended>,
-    /// When it started.
     pub start: Option<Time>,
-    /// When it was complete.
     pub completion: Option<Time>,
 }
 
 shared::view!(Job, JOBS);
 
-/// How a Job ended. Prints as the condition that says so.
+/// How a Job ended, by its condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Ended {
-    /// Well.
     Complete,
-    /// It failed.
     Failed,
 }
 

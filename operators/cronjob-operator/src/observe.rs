@@ -1,8 +1,4 @@
-//! Reads what one sync decides on: the CronJob, its Jobs, and, where the cache and the status disagree, the apiserver.
-//!
-//! Left out: the Jobs' pods.
-
-pub mod edits;
+//! Reads one CronJob and its Jobs: from the caches, and live if the cache and the status disagree.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,41 +8,40 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::resource::JOBS;
+use shared::runtime::api_error::ResultExt;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::control::Control;
 use shared::runtime::informer::{Informer, InformerBuilder};
 
+use crate::memory::Edits;
 use crate::objects::{CRON_JOBS, CronJob, Job};
-use edits::Edits;
 
-/// All that one sync decides on.
+/// The observation of one CronJob.
 #[derive(Debug)]
 pub struct Observed {
-    /// The CronJob.
     pub cron_job: Arc<CronJob>,
     /// The Jobs of its namespace whose controller has its name, by key.
     pub jobs: Vec<Arc<Job>>,
-    /// The active Jobs that are not there any more; in a plan, as just read.
+    /// The active Jobs that are gone, by a live read.
     pub missing: BTreeSet<Uid>,
     /// When its schedule was edited, if this process saw it.
     pub edited_at: Option<Timestamp>,
 }
 
 impl Observed {
-    /// The Jobs that are this very CronJob's.
+    /// The Jobs whose controller has its uid too.
     pub fn owned(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.jobs.iter().filter(|job| job.metadata.is_controlled_by(self.cron_job.metadata.uid))
     }
 }
 
-/// The caches of this operator.
+/// The caches of this operator, and its memory.
 pub struct Caches {
-    /// All CronJobs.
     pub cron_jobs: Arc<Cache<CronJob>>,
     /// The Jobs of the namespaces with a CronJob.
     pub jobs: Arc<Cache<Job>>,
-    /// The Jobs by the name of their controller.
     pub jobs_by_controller_name: IndexId,
+    pub edits: Edits,
 }
 
 /// The informers that fill the caches.
@@ -55,8 +50,6 @@ pub(crate) struct Informers {
     pub(crate) jobs: Informer<Job>,
 }
 
-/// The value under which a Job is found by its controller's name.
-///
 /// Upstream: `getJobsToBeReconciled`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
 fn controller_name(namespace: &str, name: &str) -> IndexValue {
     IndexValue::Text(Text::new(Key::new(namespace, name).as_str()))
@@ -72,31 +65,31 @@ impl Caches {
             }
         });
         let (cron_jobs, jobs) = (cron_jobs.build(), jobs.build());
-        let caches = Self { cron_jobs: cron_jobs.cache(), jobs: jobs.cache(), jobs_by_controller_name };
+        let edits = Edits::default();
+        let caches = Self { cron_jobs: cron_jobs.cache(), jobs: jobs.cache(), jobs_by_controller_name, edits };
         (caches, Informers { cron_jobs, jobs })
     }
 
     /// Reads the CronJob of this key; none if it is gone.
-    pub fn observe(&self, key: &Key, edits: &Edits) -> Option<Observed> {
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
         let cron_job = self.cron_jobs.get(key)?;
         let jobs = self.jobs.by_index(self.jobs_by_controller_name, &controller_name(key.namespace(), key.name()));
-        let edited_at = edits.last(cron_job.metadata.uid);
+        let edited_at = self.edits.last(cron_job.metadata.uid);
         Some(Observed { cron_job, jobs, missing: BTreeSet::new(), edited_at })
     }
 }
 
-/// The same, read anew where the status and the cache of Jobs differ: the CronJob, if a Job of its runs that it does
-/// not list, and each Job that it lists and that is not there.
+/// Reads live where the status and the cache of Jobs differ: the CronJob, if it does not list one of its running Jobs,
+/// and each listed Job that is not cached.
 pub(crate) async fn live_where_they_differ(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
     let cron_job = live_cron_job(control, &observed).await?;
     let missing = live_missing(control, &cron_job, &observed.jobs).await?;
     Ok(Observed { cron_job, missing, ..observed })
 }
 
-/// The CronJob as the cache has it, unless one of its Jobs runs and this state does not list it: then the state at the
-/// apiserver, if that lists the Job.
+/// The cached CronJob, or if it does not list a running Job, the live one, if that lists the Job.
 ///
-/// Upstream swaps the state in the middle of a sync and then writes the old one; here the whole sync has one state.
+/// Upstream swaps the state in the middle of a sync and then writes the old one; here a sync has one state.
 async fn live_cron_job(control: &Control, observed: &Observed) -> anyhow::Result<Arc<CronJob>> {
     let cached = &observed.cron_job;
     let uid = cached.metadata.uid;
@@ -104,24 +97,23 @@ async fn live_cron_job(control: &Control, observed: &Observed) -> anyhow::Result
     if !observed.owned().any(|job| is_unlisted(cached, job)) {
         return Ok(Arc::clone(cached));
     }
-    let live: CronJob = control.get(&CRON_JOBS, &cached.metadata.key).await.context("read the CronJob anew")?;
-    anyhow::ensure!(live.metadata.uid == uid, "the CronJob was replaced by another of its name");
+    let live: CronJob = control.get(&CRON_JOBS, &cached.metadata.key).await.context("cannot read the CronJob")?;
+    anyhow::ensure!(live.metadata.uid == uid, "the CronJob was deleted and created again");
     let lists_more = observed.owned().any(|job| is_unlisted(cached, job) && !is_unlisted(&live, job));
     Ok(if lists_more { Arc::new(live) } else { Arc::clone(cached) })
 }
 
-/// The Jobs that the CronJob lists as active and that the apiserver has not.
+/// The Jobs that the CronJob lists as active and that do not exist.
 async fn live_missing(control: &Control, cron_job: &CronJob, jobs: &[Arc<Job>]) -> anyhow::Result<BTreeSet<Uid>> {
     let mut missing = BTreeSet::new();
     for active in &cron_job.status.active {
         if jobs.iter().any(|job| job.metadata.uid == active.uid) {
             continue;
         }
-        match control.get::<Job>(&JOBS, &active.key()).await {
-            Ok(job) if job.metadata.uid == active.uid => {}
-            Ok(_) => drop(missing.insert(active.uid)),
-            Err(error) if error.is_not_found() => drop(missing.insert(active.uid)),
-            Err(error) => return Err(error).with_context(|| format!("read the active Job {}", active.name)),
+        let live = control.get::<Job>(&JOBS, &active.key()).await.unless_gone();
+        let live = live.with_context(|| format!("cannot read the active Job {}", active.name))?;
+        if live.is_none_or(|job| job.metadata.uid != active.uid) {
+            missing.insert(active.uid);
         }
     }
     Ok(missing)

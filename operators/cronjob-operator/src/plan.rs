@@ -1,14 +1,14 @@
-//! Decides one sync of a CronJob, with its reasons, from one observation and the time.
+//! Which Jobs of a CronJob are started and deleted. At most one is started, for the latest time that is due.
 //!
-//! At most one Job is started, for the latest time that is due. Left out: the status, which is [`crate::status`]'s, and
-//! the warning `MissSchedule`: upstream has it, but never gets there, because a time beyond the deadline is not due.
+//! Left out: upstream's warning `MissSchedule`, which its code cannot reach, because a time beyond the deadline is not
+//! due.
 //!
 //! Upstream: `syncCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
 
 pub mod cron;
 mod history;
 pub mod job;
-pub mod reason;
+pub mod reasons;
 pub mod schedule;
 
 use std::collections::BTreeSet;
@@ -20,41 +20,37 @@ use jiff::Timestamp;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::list::list;
-use shared::api::object::{Key, Uid};
+use shared::api::object::{Key, Kind, Uid};
 use shared::api::time::Time;
 use shared::runtime::decisions::{self, LiveRead, Reasoned};
-use shared::runtime::events::EventType;
+use shared::runtime::events::PlannedEvent;
 use shared::runtime::flags::GoDuration;
 
-use crate::objects::{ConcurrencyPolicy, CronJob, Ended, Job, JobReference, reasons};
+use self::reasons::Reason;
+use crate::objects::{ConcurrencyPolicy, CronJob, Ended, Job, JobReference, events};
 use crate::observe::Observed;
 use cron::{InvalidCron, Schedule};
-use reason::Reason;
 use schedule::{Due, Missed, NeverDue};
 
-/// One sync, decided.
+/// The decision of one sync, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Finished Jobs beyond the history limits.
     pub cleanup: Vec<Deletion>,
-    /// The Jobs that leave the list of active ones.
+    /// The Jobs to remove from the list of active ones.
     pub leave: Vec<Leave>,
-    /// Events besides those of the writes.
+    /// The events, except for those of the writes.
     pub notices: Vec<PlannedEvent>,
-    /// The Job that is started, if one is.
     pub run: Run,
-    /// Why, or why not.
     pub reason: Reason,
-    /// When to look again; none if only a change can make a difference.
+    /// When to sync again; none if only a change can make a difference.
     pub next: Option<Duration>,
 }
 
-/// A Job to be deleted, if it is still this one.
+/// A Job to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Its namespace and name.
     pub key: Key,
-    /// Its identity.
     pub uid: Uid,
 }
 
@@ -64,83 +60,55 @@ impl Deletion {
     }
 }
 
-/// An active Job that is active no more.
+/// A Job to remove from the list of active ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leave {
-    /// Its identity.
     pub uid: Uid,
-    /// Its name.
     pub name: Box<str>,
-    /// Why it leaves.
     pub why: Left,
 }
 
-/// Why a Job is active no more.
+/// Why a Job is no longer active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Left {
-    /// It has ended.
-    Ended {
-        /// How.
-        condition: Ended,
-    },
-    /// It is gone.
+    Ended { condition: Ended },
     Missing,
 }
 
-/// An event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedEvent {
-    /// Normal or Warning.
-    pub kind: EventType,
-    /// Its reason.
-    pub reason: &'static str,
-    /// The text for people.
-    pub message: String,
-}
-
-impl PlannedEvent {
-    fn warning(reason: &'static str, message: String) -> Self {
-        Self { kind: EventType::Warning, reason, message }
-    }
-}
-
-/// The Job that is started, if one is.
+/// The Job to start, if one is due.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Run {
-    /// The Job of a time that is due.
     Start(Start),
-    /// None.
     Nothing,
 }
 
-/// A Job to be created.
+/// A Job to create.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
-    /// When it was due.
     pub due: Timestamp,
-    /// Its name, which no other Job may have.
+    /// Its name, which makes it unique for its time.
     pub name: String,
     /// Its JSON.
     pub body: String,
-    /// The Jobs that must be gone first.
+    /// The Jobs to delete first.
     pub replace: Vec<Deletion>,
 }
 
-/// The question that the caches leave open.
+/// The purpose of the live read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {
-    /// Which Jobs run: the status and the cache of Jobs differ.
+    /// Which Jobs are active: the status and the cache of Jobs differ.
     Active {
-        /// The Jobs that run and that the status does not list.
+        /// The running Jobs that the status does not list.
         unlisted: Vec<Text>,
-        /// The Jobs that the status lists and that the cache has not.
+        /// The listed Jobs that are not cached.
         missing: Vec<Text>,
     },
 }
 
-/// Plans a live read where the status and the cache of Jobs differ.
+/// Plans a live read if the status and the cache of Jobs differ.
 pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Unknown>> {
     let is_unlisted = |job: &&Arc<Job>| job.ended.is_none() && !observed.cron_job.has_active(job.metadata.uid);
     let is_missing = |active: &&JobReference| observed.jobs.iter().all(|job| job.metadata.uid != active.uid);
@@ -148,10 +116,10 @@ pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Unknown>> {
     let active = observed.cron_job.status.active.iter();
     let missing: Vec<Text> = active.filter(is_missing).map(|job| Text::new(&job.name)).collect();
     let differ = !unlisted.is_empty() || !missing.is_empty();
-    differ.then_some(LiveRead { step: "read anew", reason: Unknown::Active { unlisted, missing } })
+    differ.then_some(LiveRead { step: "read live", reason: Unknown::Active { unlisted, missing } })
 }
 
-/// Decides one sync.
+/// Decides for one CronJob.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let cleanup = history::surplus(observed);
     let leave = plan_leave(observed);
@@ -160,14 +128,18 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     Plan { cleanup, leave, notices, run, reason, next }
 }
 
-/// Upstream has another event where the schedule was edited: `updateCronJob`,
-/// `pkg/controller/cronjob/cronjob_controllerv2.go`.
-fn unparseable(was_edited: bool, schedule: &str, error: &InvalidCron) -> PlannedEvent {
-    if was_edited {
+fn warning(cron_job: &CronJob, reason: &'static str, message: String) -> PlannedEvent {
+    PlannedEvent::warning(cron_job.reference(), reason, message)
+}
+
+/// An edited schedule has another event: upstream's `updateCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
+fn unparseable(observed: &Observed, schedule: &str, error: &InvalidCron) -> PlannedEvent {
+    if observed.edited_at.is_some() {
         let message = format!("unparseable schedule for cronjob: {schedule}");
-        return PlannedEvent::warning(reasons::UNPARSEABLE_NEW_SCHEDULE, message);
+        return warning(&observed.cron_job, events::UNPARSEABLE_NEW_SCHEDULE, message);
     }
-    PlannedEvent::warning(reasons::UNPARSEABLE_SCHEDULE, format!("unparseable schedule: {schedule:?} : {error}"))
+    let message = format!("unparseable schedule: {schedule:?} : {error}");
+    warning(&observed.cron_job, events::UNPARSEABLE_SCHEDULE, message)
 }
 
 fn plan_leave(observed: &Observed) -> Vec<Leave> {
@@ -185,10 +157,10 @@ fn unexpected(observed: &Observed) -> Vec<PlannedEvent> {
     let is_unexpected = |job: &&Arc<Job>| job.ended.is_none() && !observed.cron_job.has_active(job.metadata.uid);
     let text = |name: &str| format!("Saw a job that the controller did not create or forgot: {name}");
     let jobs = observed.jobs.iter().filter(is_unexpected);
-    jobs.map(|job| PlannedEvent::warning(reasons::UNEXPECTED_JOB, text(job.metadata.name()))).collect()
+    jobs.map(|job| warning(&observed.cron_job, events::UNEXPECTED_JOB, text(job.metadata.name()))).collect()
 }
 
-/// Whether a run is started, why, and when to look again.
+/// The decision on a run, its reason, and when to sync again.
 struct Decided {
     run: Run,
     reason: Reason,
@@ -208,7 +180,8 @@ fn plan_run(observed: &Observed, leave: &[Leave], now: Timestamp, notices: &mut 
     }
     if let Err(error) = schedule::check_zone(cron_job) {
         let zone = cron_job.spec.time_zone.as_deref().unwrap_or_default();
-        notices.push(PlannedEvent::warning(reasons::UNKNOWN_TIME_ZONE, format!("invalid timeZone: {zone:?}: {error}")));
+        let message = format!("invalid timeZone: {zone:?}: {error}");
+        notices.push(warning(cron_job, events::UNKNOWN_TIME_ZONE, message));
         return Decided::idle(Reason::UnknownTimeZone { zone: Text::new(zone) });
     }
     if cron_job.spec.suspend == Some(true) {
@@ -220,19 +193,18 @@ fn plan_run(observed: &Observed, leave: &[Leave], now: Timestamp, notices: &mut 
             "CRON_TZ or TZ used in schedule {text:?} is not officially supported, see \
              https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
         );
-        notices.push(PlannedEvent::warning(reasons::UNSUPPORTED_SCHEDULE, message));
+        notices.push(warning(cron_job, events::UNSUPPORTED_SCHEDULE, message));
     }
     let schedule = match schedule::read(cron_job) {
         Ok(schedule) => schedule,
         Err(error) => {
-            notices.push(unparseable(observed.edited_at.is_some(), text, &error));
+            notices.push(unparseable(observed, text, &error));
             return Decided::idle(Reason::Unparseable { schedule: Text::new(text), error: error.to_string() });
         }
     };
     let in_time = schedule::since_in_time(cron_job, observed.edited_at, now);
     let Ok(Due { time, missed }) = schedule::most_recent(&schedule, in_time, now) else {
-        notices
-            .push(PlannedEvent::warning(reasons::INVALID_SCHEDULE, format!("invalid schedule: {text} : {NeverDue}")));
+        notices.push(warning(cron_job, events::INVALID_SCHEDULE, format!("invalid schedule: {text} : {NeverDue}")));
         return Decided::idle(Reason::NeverDue { schedule: Text::new(text) });
     };
     let since = schedule::since(cron_job, observed.edited_at);
@@ -247,7 +219,7 @@ fn plan_run(observed: &Observed, leave: &[Leave], now: Timestamp, notices: &mut 
     Decided { run, reason, next: schedule::next_delay(&schedule, since, now) }
 }
 
-/// Why nothing is due: something was, and is too late, or nothing was yet.
+/// Why nothing is due: nothing was yet, or it is too late.
 fn not_due(cron_job: &CronJob, schedule: &Schedule, since: Timestamp, now: Timestamp) -> Reason {
     let next = schedule::next_time(schedule, since, now);
     let was_due = schedule::most_recent(schedule, since, now).ok().and_then(|due| due.time);
@@ -271,7 +243,7 @@ fn plan_due(
 ) -> (Run, Reason) {
     if missed == Missed::Many {
         let message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew";
-        notices.push(PlannedEvent::warning(reasons::TOO_MANY_MISSED_TIMES, message.to_owned()));
+        notices.push(warning(cron_job, events::TOO_MANY_MISSED_TIMES, message.to_owned()));
     }
     let name = job::name(cron_job, due);
     let namespace = cron_job.metadata.namespace();
@@ -282,13 +254,13 @@ fn plan_due(
     let policy = cron_job.spec.concurrency_policy;
     if policy == ConcurrencyPolicy::Forbid && !active.is_empty() {
         let message = "Not starting job because prior execution is running and concurrency policy is Forbid".to_owned();
-        notices.push(PlannedEvent { kind: EventType::Normal, reason: reasons::JOB_ALREADY_ACTIVE, message });
+        notices.push(PlannedEvent::normal(cron_job.reference(), events::JOB_ALREADY_ACTIVE, message));
         return (Run::Nothing, Reason::Forbidden { due, active: names(active) });
     }
     let body = match job::body(cron_job, due) {
         Ok(body) => body,
         Err(invalid) => {
-            notices.push(PlannedEvent::warning(reasons::FAILED_CREATE, format!("Error creating job: {invalid}")));
+            notices.push(warning(cron_job, events::FAILED_CREATE, format!("Error creating job: {invalid}")));
             return (Run::Nothing, Reason::InvalidTemplate { due, error: invalid.to_string() });
         }
     };
@@ -321,7 +293,7 @@ impl fmt::Display for Plan {
             }
         }
         for notice in notices {
-            write!(f, "tell {}; ", notice.reason)?;
+            write!(f, "event {}; ", notice.reason)?;
         }
         match run {
             Run::Start(Start { due: _, name, body: _, replace }) => {
@@ -344,7 +316,7 @@ impl decisions::Reason for Unknown {}
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Active { unlisted, missing } = self;
-        let parts = [("runs, but is not listed", unlisted), ("is listed, but not known", missing)];
+        let parts = [("runs, but is not listed", unlisted), ("is listed, but not cached", missing)];
         let parts = parts.iter().filter(|(_, jobs)| !jobs.is_empty());
         let parts: Vec<String> =
             parts.map(|(what, jobs)| format!("{} {what}", list(jobs, ToString::to_string))).collect();

@@ -1,6 +1,4 @@
-//! The status that follows from the observation and the outcome of the plan.
-//!
-//! Left out: the resourceVersion it is written under, which is `apply`'s.
+//! The status of a CronJob after a sync.
 //!
 //! Upstream: the places of `syncCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`, that set `updateStatus`.
 
@@ -10,7 +8,7 @@ use crate::apply::{Outcome, Started};
 use crate::objects::{CronJobStatus, Ended};
 use crate::observe::Observed;
 
-/// The status, if it is another one than before.
+/// The status, if it changes.
 pub fn next_status(observed: &Observed, outcome: &Outcome) -> Option<CronJobStatus> {
     let before = &observed.cron_job.status;
     let mut status = before.clone();

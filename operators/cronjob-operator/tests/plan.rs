@@ -112,7 +112,7 @@ fn the_first_run_starts_when_it_is_due_and_not_before() {
 #[test]
 fn a_schedule_that_was_edited_and_cannot_be_read_is_told_in_other_words() {
     let edited = Observed { edited_at: Some(at("10:00")), ..alone(&cron_job("this is not valid")) };
-    check(&edited, "10:01", "tell UnParseableCronJobSchedule; nothing (the schedule cannot be read)");
+    check(&edited, "10:01", "event UnParseableCronJobSchedule; nothing (invalid schedule)");
     let told = &plan(&edited, at("10:01")).notices[0].message;
     assert_eq!(told, "unparseable schedule for cronjob: this is not valid");
 }
@@ -120,13 +120,13 @@ fn a_schedule_that_was_edited_and_cannot_be_read_is_told_in_other_words() {
 /// Upstream: `TestControllerV2SyncCronJob`, "not valid schedule", "not valid time zone".
 #[test]
 fn what_cannot_be_read_is_told_once_and_waits_for_a_change() {
-    let unparseable = "tell UnparseableSchedule; nothing (the schedule cannot be read)";
+    let unparseable = "event UnparseableSchedule; nothing (invalid schedule)";
     check(&alone(&cron_job("obvious error schedule")), "10:01", unparseable);
     let zone = cron_job(HOURLY).set(&["spec", "timeZone"], "bad timezone");
-    check(&alone(&zone), "10:01", "tell UnknownTimeZone; nothing (unknown time zone)");
+    check(&alone(&zone), "10:01", "event UnknownTimeZone; nothing (unknown time zone)");
     let message = &plan(&alone(&zone), at("10:01")).notices[0].message;
     assert_eq!(message, r#"invalid timeZone: "bad timezone": unknown time zone bad timezone"#);
-    let never = "tell InvalidSchedule; nothing (the schedule is never due)";
+    let never = "event InvalidSchedule; nothing (the schedule is never due)";
     check(&alone(&cron_job("59 23 31 2 *")), "10:01", never);
 }
 
@@ -135,7 +135,7 @@ fn what_cannot_be_read_is_told_once_and_waits_for_a_change() {
 fn a_zone_in_the_schedule_goes_before_the_field_and_is_told() {
     let both = cron_job("TZ=UTC 0 * * * ?").set(&["spec", "timeZone"], "Asia/Kolkata");
     let expected =
-        format!("tell UnsupportedSchedule; start {} (due 2016-05-19T10:00:00Z); again in 59m0.1s", name("10:00"));
+        format!("event UnsupportedSchedule; start {} (due 2016-05-19T10:00:00Z); again in 59m0.1s", name("10:00"));
     check(&alone(&both), "10:01", &expected);
 }
 
@@ -166,9 +166,9 @@ fn what_is_later_than_the_deadline_is_not_due() {
 fn a_week_of_missed_runs_is_one_run_and_a_warning() {
     let overdue = last_run(cron_job(HOURLY), at("2016-05-12T09:00"));
     let start = format!("start {} (due 2016-05-19T10:00:00Z); again in 1h0m0.1s", name("10:00"));
-    check(&alone(&overdue), "10:00", &format!("tell TooManyMissedTimes; {start}"));
+    check(&alone(&overdue), "10:00", &format!("event TooManyMissedTimes; {start}"));
     let long = deadline(overdue.clone(), 600_000);
-    check(&alone(&long), "10:00", &format!("tell TooManyMissedTimes; {start}"));
+    check(&alone(&long), "10:00", &format!("event TooManyMissedTimes; {start}"));
     // A short deadline leaves few missed runs to count, and what is due right now is in time.
     check(&alone(&deadline(overdue, 10)), "10:00", &start);
 }
@@ -190,7 +190,7 @@ fn a_run_that_the_schedule_would_have_had_before_it_was_edited_is_not_started() 
 fn every_stays_anchored_to_the_last_run() {
     let ran = last_run(cron_job("@every 1h"), at("2016-05-12T10:01"));
     let expected =
-        format!("tell TooManyMissedTimes; start {} (due 2016-05-19T09:01:00Z); again in 1m0.1s", name("09:01"));
+        format!("event TooManyMissedTimes; start {} (due 2016-05-19T09:01:00Z); again in 1m0.1s", name("09:01"));
     check(&alone(&ran), "10:00", &expected);
     let late = deadline(last_run(cron_job("@every 1h"), at("10:01")), 10);
     check(&alone(&late), "11:01:11", "nothing (2016-05-19T11:01:00Z is more than 10s ago); again in 59m49.1s");
@@ -208,11 +208,11 @@ fn the_concurrency_policy_says_what_becomes_of_a_run_while_another_goes_on() {
         "10:01",
         &format!("delete running (replaced); {start}"),
     );
-    let waits = "tell JobAlreadyActive; nothing (2016-05-19T10:00:00Z waits for a running job); again in 59m0.1s";
+    let waits = "event JobAlreadyActive; nothing (2016-05-19T10:00:00Z waits for an active job); again in 59m0.1s";
     let forbid = policy(base.clone(), "Forbid");
     check(&observed(&forbid, running), "10:01", waits);
     // Later on only the latest run counts.
-    let later = "tell JobAlreadyActive; nothing (2016-05-19T12:00:00Z waits for a running job); again in 30m0.1s";
+    let later = "event JobAlreadyActive; nothing (2016-05-19T12:00:00Z waits for an active job); again in 30m0.1s";
     check(&observed(&forbid, running), "12:30", later);
     let over = |owner: &CronJob| vec![ended(job("running", owner), "Complete", Some("09:00"), Some("10:00:30"))];
     check(&observed(&forbid, over), "10:01", &format!("running is over (Complete); {start}"));
@@ -221,7 +221,7 @@ fn the_concurrency_policy_says_what_becomes_of_a_run_while_another_goes_on() {
 
 #[test]
 fn a_run_that_was_started_is_not_started_again() {
-    let nothing = "nothing (2016-05-19T10:00:00Z was started); again in 59m0.1s";
+    let nothing = "nothing (already started 2016-05-19T10:00:00Z); again in 59m0.1s";
     // The status was written.
     check(&alone(&last_run(cron_job("0 10 * * *"), at("10:00"))), "10:01", "nothing (not due); again in 23h59m0.1s");
     // Only the Job is listed, under the name of the run.
@@ -239,7 +239,7 @@ fn an_active_job_that_is_gone_leaves_and_one_nobody_listed_is_told() {
     let listed = active(last_run(cron_job(HOURLY), at("10:00")), &["gone", "kept"]);
     let mut state = observed(&listed, |owner| vec![job("stranger", owner), job("kept", owner)]);
     state.missing.insert(uid("gone"));
-    check(&state, "10:01", "gone is missing; tell UnexpectedJob; nothing (not due); again in 59m0.1s");
+    check(&state, "10:01", "gone is missing; event UnexpectedJob; nothing (not due); again in 59m0.1s");
     let notice = &plan(&state, at("10:01")).notices[0];
     assert_eq!(notice.message, "Saw a job that the controller did not create or forgot: stranger");
 }
@@ -263,7 +263,7 @@ fn the_oldest_finished_jobs_beyond_each_limit_are_deleted() {
             job("g-running", owner),
         ]
     };
-    let rest = "tell UnexpectedJob; nothing (not due); again in 59m0.1s";
+    let rest = "event UnexpectedJob; nothing (not due); again in 59m0.1s";
     for (successful, failed, deleted) in [
         (json!(3), json!(2), &["c-early"][..]),
         (json!(1), json!(1), &["c-early", "d-same", "b-late", "f-failed"]),
@@ -296,7 +296,7 @@ fn jobs_of_another_owner_of_the_same_name_are_left_alone() {
     let state = observed(&limited, |_| {
         vec![ended(job("old", &before), "Complete", None, Some("10:00")), job("running", &before)]
     });
-    check(&state, "10:01", "tell UnexpectedJob; nothing (not due); again in 59m0.1s");
+    check(&state, "10:01", "event UnexpectedJob; nothing (not due); again in 59m0.1s");
     assert_eq!(next_status(&state, &Outcome::default()), None);
 }
 
@@ -347,8 +347,7 @@ fn a_template_that_cannot_be_read_starts_nothing_and_is_told() {
         (r#"{"metadata":{"annotations":[]},"spec":{}}"#, "cannot read the job template: "),
     ] {
         let observed = of_template(template);
-        let told =
-            "tell FailedCreate; nothing (2016-05-19T10:00:00Z cannot be made from the job template); again in 59m0.1s";
+        let told = "event FailedCreate; nothing (invalid job template for 2016-05-19T10:00:00Z); again in 59m0.1s";
         check(&observed, "10:01", told);
         let message = plan(&observed, at("10:01")).notices.remove(0).message;
         assert!(message.starts_with(&format!("Error creating job: {said}")), "{template}: {message}");
@@ -618,10 +617,10 @@ mod reasons {
 
         let look = |observed: Observed| stage(&plan_live_read(&observed).unwrap());
         let missing = look(alone(&listed));
-        assert_eq!(missing.text, "read anew (running is listed, but not known)");
+        assert_eq!(missing.text, "read live (running is listed, but not cached)");
         assert_eq!(missing.reason, json!({ "active": { "unlisted": [], "missing": ["running"] } }));
         let unlisted = look(observed(&cron_job(HOURLY), running));
-        assert_eq!(unlisted.text, "read anew (running runs, but is not listed)");
+        assert_eq!(unlisted.text, "read live (running runs, but is not listed)");
         assert_eq!(unlisted.reason, json!({ "active": { "unlisted": ["running"], "missing": [] } }));
     }
 }

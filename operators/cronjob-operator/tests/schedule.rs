@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+use cronjob_operator::memory::Edits;
 use cronjob_operator::objects::CronJob;
-use cronjob_operator::observe::edits::Edits;
 use cronjob_operator::plan::cron::parse;
 use cronjob_operator::plan::schedule::{Due, Missed, most_recent, next_delay, since, since_in_time};
 use jiff::Timestamp;

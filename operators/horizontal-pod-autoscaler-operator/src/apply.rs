@@ -1,6 +1,4 @@
-//! Carries out a plan: tells people, gives the target its number, notes what counts from now on, and writes the status.
-//!
-//! Decides nothing. Left out: the status itself, which is [`crate::status`]'s.
+//! Executes a plan: posts events, scales the target, and writes the status.
 
 use std::sync::Arc;
 
@@ -8,87 +6,57 @@ use serde_json::{Value, json};
 use shared::api::object::{Key, Kind};
 use shared::api::resource::Resource;
 use shared::runtime::api_error::ApiError;
-use shared::runtime::clock::Clock;
-use shared::runtime::control::{Control, Preconditions};
-use shared::runtime::events::{EventType, Recorder};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::Preconditions;
+use shared::runtime::events::PlannedEvent;
 
+use crate::memory::Memory;
 use crate::objects::scale::{SCALE, Scale};
 use crate::objects::{AutoscalerStatus, HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler, MetricStatus, events};
 use crate::observe::scales::get_scale;
-use crate::observe::{Caches, Observed, ReadScale};
-use crate::plan::{Action, ActionLabel, Failure, Plan, PlannedCondition, PlannedEvent, Rescale, Tally};
+use crate::observe::{Observed, ReadScale};
+use crate::plan::{Action, ActionLabel, Failure, Plan, PlannedCondition, Rescale, Tally};
 
-/// So often a number is written before a conflict is an error. Upstream: `DefaultRetry`,
+/// Attempts to write a number before a conflict is an error. Upstream: `DefaultRetry`,
 /// `staging/src/k8s.io/client-go/util/retry/util.go`.
 const TRIES: usize = 5;
 
-/// Writes for autoscalers.
+/// Scales targets, and writes the status of autoscalers.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
-    pub(crate) recorder: Recorder,
-    /// Where recommendations and changes are noted.
-    pub(crate) caches: Arc<Caches>,
-    pub(crate) clock: Clock,
+    pub(crate) ctx: ControllerContext,
+    pub(crate) memory: Arc<Memory>,
 }
 
 /// The result of executing a plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Outcome {
-    /// The conditions to set.
     pub conditions: Vec<PlannedCondition>,
-    /// Whether the condition `ScaledToZero` is taken away.
     pub drops_scaled_to_zero: bool,
-    /// What became of the target.
     pub result: Scaled,
-    /// What was computed, for upstream's metrics.
     pub tallies: Vec<Tally>,
-    /// The error that people were told of, with the step that failed.
+    /// The failure for users, who get it in an event or a condition.
     pub failure: Option<Failure>,
+    /// Set if this process may not write; nothing else counts then.
+    pub error: Option<anyhow::Error>,
 }
 
-/// What became of the target.
+/// The replicas of the target afterwards.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scaled {
-    /// Nothing is known of it.
+    /// Its scale could not be read.
     Unknown,
-    /// It was left at this number.
-    Left {
-        /// The number.
-        current: i32,
-        /// The lines of the metrics.
-        metrics: Vec<MetricStatus>,
-    },
-    /// It has the number that it should have.
-    Kept {
-        /// The number.
-        current: i32,
-        /// The lines of the metrics.
-        metrics: Vec<MetricStatus>,
-    },
-    /// It got another number.
-    Done {
-        /// The number that it had.
-        from: i32,
-        /// The number that it has now.
-        to: i32,
-        /// The lines of the metrics.
-        metrics: Vec<MetricStatus>,
-        /// The condition `ScaledToZero` that follows; none where it is taken away.
-        scaled_to_zero: Option<bool>,
-    },
-    /// It could not be given another number.
-    Failed {
-        /// The number that it has.
-        current: i32,
-        /// The lines of the metrics.
-        metrics: Vec<MetricStatus>,
-        /// The error.
-        error: String,
-    },
+    /// Unchanged, because no number could be computed.
+    Left { current: i32, metrics: Vec<MetricStatus> },
+    /// Unchanged, because the number is right.
+    Kept { current: i32, metrics: Vec<MetricStatus> },
+    /// Changed. `scaled_to_zero` is the condition `ScaledToZero`; none removes it.
+    Done { from: i32, to: i32, metrics: Vec<MetricStatus>, scaled_to_zero: Option<bool> },
+    /// Unchanged, because the write failed.
+    Failed { current: i32, metrics: Vec<MetricStatus>, error: String },
 }
 
 impl Outcome {
-    /// Where the target went, for upstream's metrics.
+    /// The label of upstream's metrics.
     pub fn action(&self) -> ActionLabel {
         match self.result {
             Scaled::Done { from, to, metrics: _, scaled_to_zero: _ } => ActionLabel::of(from, to),
@@ -99,7 +67,7 @@ impl Outcome {
         }
     }
 
-    /// The number that the target should have; none if nobody knows.
+    /// The number that the target should have, if it is known.
     pub fn desired(&self) -> Option<i32> {
         match self.result {
             Scaled::Done { from: _, to, metrics: _, scaled_to_zero: _ } => Some(to),
@@ -113,36 +81,28 @@ impl Outcome {
 
 impl Writer {
     /// Executes the plan.
-    ///
-    /// # Errors
-    /// When this process may not write at all. Every other failure is part of the outcome.
-    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Result<Outcome, ApiError> {
-        let Plan {
-            notices,
-            conditions,
-            drops_scaled_to_zero,
-            recommendations,
-            tallies,
-            action,
-            mut failure,
-            reason: _,
-        } = plan;
-        for PlannedEvent { about, kind, reason, message } in notices {
-            self.recorder.event(&about, kind, reason, message);
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+        let Plan { notices, conditions, drops_scaled_to_zero, recommendations, tallies, action, failure, reason: _ } =
+            plan;
+        for event in notices {
+            self.ctx.event(event);
         }
         if let Some(recommendations) = recommendations {
-            self.caches.histories.recommended(&observed.autoscaler.metadata.key, recommendations);
+            self.memory.set_recommendations(&observed.autoscaler.metadata.key, recommendations);
         }
-        let result = match action {
-            Action::None => Scaled::Unknown,
-            Action::Leave { current, metrics } => Scaled::Left { current, metrics },
-            Action::Keep { current, metrics } => Scaled::Kept { current, metrics },
-            Action::Scale(rescale) => match &observed.scale {
-                Ok(read) => self.rescale(&observed.autoscaler, read, rescale, &mut failure).await?,
-                Err(_) => Scaled::Unknown,
-            },
-        };
-        Ok(Outcome { conditions, drops_scaled_to_zero, result, tallies, failure })
+        let result = Scaled::Unknown;
+        let mut outcome = Outcome { conditions, drops_scaled_to_zero, result, tallies, failure, error: None };
+        match action {
+            Action::None => {}
+            Action::Leave { current, metrics } => outcome.result = Scaled::Left { current, metrics },
+            Action::Keep { current, metrics } => outcome.result = Scaled::Kept { current, metrics },
+            Action::Scale(rescale) => {
+                if let Ok(read) = &observed.scale {
+                    self.rescale(&observed.autoscaler, read, rescale, &mut outcome).await;
+                }
+            }
+        }
+        outcome
     }
 
     async fn rescale(
@@ -150,38 +110,37 @@ impl Writer {
         autoscaler: &HorizontalPodAutoscaler,
         read: &ReadScale,
         rescale: Rescale,
-        failure: &mut Option<Failure>,
-    ) -> Result<Scaled, ApiError> {
+        outcome: &mut Outcome,
+    ) {
         let Rescale { from, to, cause, metrics, scaled_to_zero } = rescale;
         let (key, about) = (&autoscaler.metadata.key, autoscaler.reference());
         match self.write_scale(autoscaler, read, to).await {
             Ok(()) => {
                 let message = format!("New size: {to}; reason: {cause}");
-                self.recorder.event(&about, EventType::Normal, events::SUCCESSFUL_RESCALE, message);
+                self.ctx.event(PlannedEvent::normal(about, events::SUCCESSFUL_RESCALE, message));
                 if let Some(behavior) = &autoscaler.behavior {
-                    self.caches.histories.scaled(key, behavior, (from, to), self.clock.now());
+                    self.memory.add_change(key, behavior, (from, to), self.ctx.now());
                 }
-                tracing::info!(autoscaler = %key, from, to, reason = %cause, "scaled");
-                Ok(Scaled::Done { from, to, metrics, scaled_to_zero })
+                tracing::info!(autoscaler = %key, from, to, reason = %cause, "scaled target");
+                outcome.result = Scaled::Done { from, to, metrics, scaled_to_zero };
             }
-            Err(error @ (ApiError::NotLeading | ApiError::Shadow)) => Err(error),
+            Err(error @ (ApiError::NotLeading | ApiError::Shadow)) => outcome.error = Some(error.into()),
             Err(error) => {
                 let error = error.to_string();
                 let message = format!("New size: {to}; reason: {cause}; error: {error}");
-                self.recorder.event(&about, EventType::Warning, events::FAILED_RESCALE, message);
+                self.ctx.event(PlannedEvent::warning(about, events::FAILED_RESCALE, message));
                 let (kind, name) = (&autoscaler.target.kind, &autoscaler.target.name);
                 let message = format!("failed to rescale {kind}/{}/{name}: {error}", key.namespace());
-                *failure = Some(Failure { message, is_spec: false });
-                Ok(Scaled::Failed { current: from, metrics, error })
+                outcome.failure = Some(Failure { message, is_spec: false });
+                outcome.result = Scaled::Failed { current: from, metrics, error };
             }
         }
     }
 
-    /// Writes the number under the version that was read. Where something else of the target has changed since, the
-    /// number goes to its new state; where it asks for another number by now, that is somebody else's answer to another
-    /// question, and the conflict stands.
+    /// Writes the number under the version that was read. After a conflict it retries on the new version, unless that
+    /// asks for another number: the decision was made on the old one.
     ///
-    /// Upstream: `reconcileAutoscaler`, which writes over another number, too.
+    /// Upstream: `reconcileAutoscaler`, which overwrites another number too.
     async fn write_scale(
         &self,
         autoscaler: &HorizontalPodAutoscaler,
@@ -191,7 +150,7 @@ impl Writer {
         let ReadScale { resource, scale, served } = read;
         let key = &autoscaler.metadata.key;
         let target = Key::new(key.namespace(), &autoscaler.target.name);
-        let control = self.control.for_key(key, autoscaler.metadata.uid);
+        let control = self.ctx.for_key(key, autoscaler.metadata.uid);
         let (mut body, mut version) = (served.clone(), scale.metadata.resource_version);
         let mut tries = TRIES;
         loop {
@@ -214,12 +173,12 @@ impl Writer {
     }
 
     async fn newer(&self, resource: &Resource, target: &Key) -> Option<(Value, Scale)> {
-        let served = get_scale(&self.control, resource, target).await.ok()?;
+        let served = get_scale(self.ctx.control(), resource, target).await.ok()?;
         let scale = serde_json::from_value(served.clone()).ok()?;
         Some((served, scale))
     }
 
-    /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one.
+    /// Writes the status under the observed version; the apiserver answers 409 if there is a newer one.
     pub(crate) async fn write_status(
         &self,
         autoscaler: &HorizontalPodAutoscaler,
@@ -227,13 +186,13 @@ impl Writer {
     ) -> Result<(), ApiError> {
         let meta = &autoscaler.metadata;
         let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
-        let control = self.control.for_key(&meta.key, meta.uid);
+        let control = self.ctx.for_key(&meta.key, meta.uid);
         let written = control.patch_status(&HORIZONTAL_POD_AUTOSCALERS, &meta.key, preconditions, status).await;
         if let Err(error) = &written
             && !matches!(error, ApiError::NotLeading | ApiError::Shadow)
         {
-            let about = autoscaler.reference();
-            self.recorder.event(&about, EventType::Warning, events::FAILED_UPDATE_STATUS, error.to_string());
+            let (about, message) = (autoscaler.reference(), error.to_string());
+            self.ctx.event(PlannedEvent::warning(about, events::FAILED_UPDATE_STATUS, message));
         }
         written.map(drop)
     }

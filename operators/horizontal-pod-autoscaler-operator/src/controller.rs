@@ -1,6 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change enqueues which autoscaler, which is in `changes`.
 
 mod changes;
 
@@ -10,8 +8,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::api::resource::Resource;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -26,7 +25,7 @@ use crate::observe::scales::live_scale;
 use crate::observe::{Caches, Informers};
 use crate::plan::{Config, ErrorLabel, Failure, plan, plan_metrics, plan_scale};
 use crate::status::next_status;
-use changes::{NEXT_LOOK, autoscaler_changed, count_change};
+use changes::{NEXT_PERIOD, autoscaler_changed, note_change};
 
 /// The operator as a process.
 pub struct HorizontalPodAutoscalerOperator;
@@ -37,32 +36,21 @@ impl Operator for HorizontalPodAutoscalerOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let period = flags.horizontal_pod_autoscaler_sync_period.0;
-        // One that failed waits for its next period, too, as upstream.
+        // As upstream, a failed sync waits for the next period too.
         let queue = setup.queue(QUEUE.name, Backoff { first: period, max: period });
+        let ctx = setup.context(&queue);
         let (caches, Informers { mut horizontal_pod_autoscalers }) = Caches::new();
         let caches = Arc::new(caches);
         let metrics = AutoscalerMetrics::register(setup.metrics());
         let effects = setup.effects(&queue);
-        horizontal_pod_autoscalers.on_change(effects.of(&caches, move |_, change| autoscaler_changed(change, period)));
-        let (known, counted) = (Arc::clone(&caches), metrics.clone());
-        horizontal_pod_autoscalers.on_change(move |change| {
-            known.note(&change);
-            count_change(&counted, &change);
-        });
-        let known = Arc::clone(&caches);
-        setup.on_restore(move || known.start_over());
+        horizontal_pod_autoscalers.on_change(effects.with(move |change| autoscaler_changed(change, period)));
+        let (memory, counted) = (Arc::clone(&caches.memory), metrics.clone());
+        horizontal_pod_autoscalers.on_change(move |change| note_change(&memory, &counted, change));
+        let restored = Arc::clone(&caches);
+        setup.on_restore(move || restored.start_over());
         setup.watch(horizontal_pod_autoscalers);
-        let control = setup.control(&queue);
-        let writer = Writer { control, recorder: setup.recorder(), caches: Arc::clone(&caches), clock: setup.clock() };
-        let controller = AutoscalerController {
-            caches,
-            writer,
-            config: Config::from(flags),
-            period,
-            metrics,
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let writer = Writer { ctx: ctx.clone(), memory: Arc::clone(&caches.memory) };
+        let controller = AutoscalerController { caches, writer, config: Config::from(flags), period, metrics, ctx };
         setup.work(Arc::new(controller), &queue, flags.concurrent_horizontal_pod_autoscaler_syncs);
     }
 }
@@ -74,50 +62,51 @@ struct AutoscalerController {
     config: Config,
     period: Duration,
     metrics: AutoscalerMetrics,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for AutoscalerController {
     /// Upstream: `reconcileAutoscaler`, `pkg/controller/podautoscaler/horizontal.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(known) = self.caches.observe(key) else {
-            self.writer.control.forget(key, None);
+            self.ctx.forget(key, None);
             return Ok(Requeue::Done);
         };
-        let began = self.clock.now();
-        self.decisions.record(began, key, &plan_scale(&known));
-        let mut observed = live_scale(&self.writer.control, &self.caches, known).await;
-        let measuring = self.clock.now();
+        let began = self.ctx.now();
+        self.ctx.decide(key, &plan_scale(&known));
+        let mut observed = live_scale(self.ctx.control(), &self.caches, known).await;
+        let measuring = self.ctx.now();
         if let Some(live_read) = plan_metrics(&observed, &self.config) {
-            self.decisions.record(measuring, key, &live_read);
-            observed = live_measures(&self.writer.control, &self.caches, observed).await;
+            self.ctx.decide(key, &live_read);
+            observed = live_measures(self.ctx.control(), &self.caches, observed).await;
         }
-        let now = self.clock.now();
+        let now = self.ctx.now();
         let plan = plan(&observed, &self.config, now);
-        self.decisions.record(now, key, &plan);
+        self.ctx.decide(key, &plan);
 
-        let outcome = self.writer.apply(&observed, plan).await?;
-
-        let written = match next_status(&observed.autoscaler, &outcome, self.clock.now()) {
+        let mut outcome = self.writer.apply(&observed, plan).await;
+        if let Some(error) = outcome.error.take() {
+            return Err(error);
+        }
+        let written = match next_status(&observed.autoscaler, &outcome, self.ctx.now()) {
             Some(status) => self.writer.write_status(&observed.autoscaler, &status).await,
             None => Ok(()),
         };
-        let (measured, took) = (elapsed(measuring, now), elapsed(began, self.clock.now()));
-        let failure = self.observe(key, outcome, written.is_ok(), (measured, took));
+        let (measured, took) = (elapsed(measuring, now), elapsed(began, self.ctx.now()));
+        let failure = self.count(key, outcome, written.is_ok(), (measured, took));
         written?;
         if let Some(Failure { message, is_spec: _ }) = failure {
-            // People were told, and the sync itself has done all it could: its next one is due as after any other.
-            tracing::warn!(%key, error = message, "not scaled by all metrics");
+            // Events tell users of it. A retry before the next period would not help.
+            tracing::warn!(%key, error = message, "autoscaling incomplete");
         }
-        Ok(Requeue::After(self.period, NEXT_LOOK))
+        Ok(Requeue::After(self.period, NEXT_PERIOD))
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&HorizontalPodAutoscaler::RESOURCE)
     }
 
-    /// The scale is read before anything is decided.
+    /// Every sync reads the scale before it decides.
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let known = self.caches.observe(key);
         known.iter().map(|known| stage(&plan_scale(known))).collect()
@@ -125,8 +114,8 @@ impl Controller for AutoscalerController {
 }
 
 impl AutoscalerController {
-    /// Shows what was done in upstream's metrics, and gives the error that people were told of.
-    fn observe(
+    /// Counts a sync in upstream's metrics, and returns its failure.
+    fn count(
         &self,
         key: &Key,
         outcome: Outcome,
@@ -137,7 +126,7 @@ impl AutoscalerController {
             self.metrics.observe_desired(key, desired);
         }
         let action = outcome.action();
-        let Outcome { conditions: _, drops_scaled_to_zero: _, result: _, tallies, failure } = outcome;
+        let Outcome { conditions: _, drops_scaled_to_zero: _, result: _, tallies, failure, error: _ } = outcome;
         for tally in tallies {
             self.metrics.observe_computation(tally, measured);
         }

@@ -1,6 +1,4 @@
-//! The flags: those every operator has, upstream's of this controller, and two of ours.
-//!
-//! Left out: `--horizontal-pod-autoscaler-use-rest-clients` and others that upstream has given up.
+//! The flags: those of every operator, upstream's of this controller, and two of ours.
 
 pub mod gates;
 
@@ -36,11 +34,10 @@ pub struct Flags {
     /// The period after pod start during which readiness changes will be treated as initial readiness.
     #[arg(long, default_value = "30s", value_name = "DURATION")]
     pub horizontal_pod_autoscaler_initial_readiness_delay: GoDuration,
-    /// The age from which on a metric's value counts as missing, unless it is of a longer window; 0 for none.
+    /// The age at which a metric's value counts as missing, unless its window is longer; 0 for no limit.
     #[arg(long, default_value = "5m0s", value_name = "DURATION")]
     pub horizontal_pod_autoscaler_metrics_max_age: GoDuration,
-    /// Whether pods beyond the number that the target asks for are left out of the count, as those of a rollout with
-    /// maxSurge are.
+    /// Ignore pods beyond the number that the target asks for, such as those of a rollout with maxSurge.
     #[arg(long, action = ArgAction::Set, default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = parse_bool, value_name = "BOOL")]
     pub horizontal_pod_autoscaler_ignore_surge: bool,
@@ -50,7 +47,7 @@ pub struct Flags {
     pub feature_gates: FeatureGates,
 }
 
-/// Without a pause between two syncs there would be no end of them.
+/// A period of zero would sync without pause.
 fn positive(text: &str) -> Result<GoDuration, String> {
     let duration: GoDuration = text.parse().map_err(|error| format!("{error}"))?;
     Some(duration).filter(|duration| duration.0 > Duration::ZERO).ok_or_else(|| "must be greater than 0".to_owned())

@@ -1,9 +1,7 @@
-//! Scales what HorizontalPodAutoscalers name, by the metrics that they name.
+//! Scales the targets of HorizontalPodAutoscalers by their metrics.
 //!
-//! Reading order: [`objects`] (the fields that are read) → [`controller`] (one sync) → [`observe`], with
-//! [`observe::scales`] and [`observe::metrics`] (what is read live), and [`observe::history`] (what is remembered) →
-//! [`plan`] → [`apply`] → [`status`].
-//! Left out: the metrics themselves. Other apiservers serve them, behind the apiserver.
+//! Reading order: [`objects`] (the fields that are read) → [`controller`] (one sync) → [`observe`], with [`memory`],
+//! and with [`observe::scales`] and [`observe::metrics`] (what is read live) → [`plan`] → [`apply`] → [`status`].
 //!
 //! Upstream: `pkg/controller/podautoscaler`.
 
@@ -11,6 +9,7 @@ pub mod apply;
 pub mod controller;
 pub mod facts;
 pub mod flags;
+pub mod memory;
 pub mod metrics;
 pub mod objects;
 pub mod observe;

@@ -1,6 +1,4 @@
-//! Upstream's own metrics of this controller, under upstream's names.
-//!
-//! Left out: the metrics of every operator (queues, requests, leadership), which are [`shared::runtime::metrics`]'.
+//! Upstream's metrics of this controller.
 //!
 //! Upstream: `pkg/controller/podautoscaler/monitor/metrics.go`.
 
@@ -31,7 +29,6 @@ pub struct AutoscalerMetrics {
 }
 
 impl AutoscalerMetrics {
-    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let buckets: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 15));
         let own = Self {
@@ -85,14 +82,13 @@ impl AutoscalerMetrics {
         own
     }
 
-    /// Counts a sync.
     pub(crate) fn observe_sync(&self, action: ActionLabel, error: ErrorLabel, took: Duration) {
         let labels = [("action", of_action(action)), ("error", of_error(error))];
         self.reconciliations.get_or_create(&labels).inc();
         self.reconciliation_duration.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// Counts what was computed for a metric; all of one sync are read and computed together, and took as long.
+    /// Counts the result of a metric; all metrics of one sync are read together and take the same time.
     pub(crate) fn observe_computation(&self, tally: Tally, took: Duration) {
         let Tally { type_, action, error } = tally;
         let labels = [("action", of_action(action)), ("error", of_error(error)), ("metric_type", type_)];
@@ -100,17 +96,15 @@ impl AutoscalerMetrics {
         self.computation_duration.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// Shows the number that a target should have.
     pub(crate) fn observe_desired(&self, autoscaler: &Key, replicas: i32) {
         self.desired_replicas.get_or_create(&of_autoscaler(autoscaler)).set(replicas.into());
     }
 
-    /// Counts an autoscaler that is new.
     pub(crate) fn count_added(&self) {
         self.autoscalers.inc();
     }
 
-    /// Counts one that is gone. What was shown of it is not shown any more.
+    /// Counts a deleted autoscaler, and removes its series.
     pub(crate) fn count_deleted(&self, autoscaler: &Key) {
         self.autoscalers.dec();
         self.desired_replicas.remove(&of_autoscaler(autoscaler));

@@ -1,14 +1,12 @@
-//! Reads everything that one sync decides on: the autoscaler and what is remembered of it; then, live, the scale of its
-//! target; and where metrics decide, those and the pods behind the scale's selector.
+//! Reads what one sync decides on: the autoscaler and its memory; then, live, the scale of its target; and where
+//! metrics decide, those and the pods behind the scale's selector.
 //!
-//! Pods are read in each sync and not followed: a sync counts them once in fifteen seconds, at the same moment as their
-//! metrics, and there is no watch that could stand still. Left out: pods that no scale selects.
+//! Pods are listed in each sync and not watched: a sync counts them once in fifteen seconds, together with their
+//! metrics, and no stalled watch can make it count pods that are gone.
 
-pub mod history;
 pub mod kinds;
 pub mod metrics;
 pub mod scales;
-pub mod selectors;
 mod words;
 
 use std::sync::Arc;
@@ -17,65 +15,57 @@ use serde_json::Value;
 use shared::api::object::Key;
 use shared::api::resource::Resource;
 use shared::api::selector::Selector;
-use shared::runtime::cache::{Cache, Change};
+use shared::runtime::cache::Cache;
 use shared::runtime::informer::{Informer, InformerBuilder};
 
+use crate::memory::{History, Memory};
 use crate::objects::values::{ExternalValue, ObjectValue, PodUsage};
 use crate::objects::{HorizontalPodAutoscaler, Pod, Scale};
-use history::{Histories, History};
 use kinds::Kinds;
-use selectors::Selectors;
 
-/// An autoscaler, before anything is read live.
+/// An autoscaler before anything is read live.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
-    /// The autoscaler.
     pub autoscaler: Arc<HorizontalPodAutoscaler>,
-    /// Its earlier recommendations, and how it was scaled of late.
     pub history: History,
 }
 
-/// All that one sync decides on.
+/// The observation of one autoscaler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The autoscaler.
     pub autoscaler: Arc<HorizontalPodAutoscaler>,
-    /// Its earlier recommendations, and how it was scaled of late.
     pub history: History,
-    /// The scale of its target.
     pub scale: Result<ReadScale, ScaleFailure>,
-    /// The pods and the metrics, where they decide; otherwise nothing.
+    /// Empty unless metrics decide.
     pub measured: Measured,
 }
 
-/// A scale that was read.
+/// The scale of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadScale {
     /// The target's resource.
     pub resource: Resource,
-    /// The scale.
     pub scale: Scale,
-    /// The same as it was served: it goes back with another number in it.
+    /// The scale as served, which is written back with another number.
     pub served: Value,
 }
 
-/// Why there is no scale.
+/// Why a scale cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaleFailure {
-    /// The error, as people are told of it.
+    /// The error for users.
     pub message: String,
-    /// The step that failed, for the log.
+    /// The same with the step that failed, for the log.
     pub step: String,
-    /// Whether the autoscaler itself is wrong.
+    /// Whether the autoscaler itself is invalid.
     pub is_spec: bool,
 }
 
-/// The pods behind a scale's selector, and what is known of their load.
+/// The pods behind a scale's selector, and their metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The pods, by key.
     pub pods: Result<Vec<Arc<Pod>>, String>,
-    /// The selectors of all autoscalers of the namespace, as each was last read; its own is among them.
+    /// The selectors of all autoscalers of the namespace, this one's included.
     pub selectors: Vec<(Key, Selector)>,
     /// The answer for each metric, in the autoscaler's order.
     pub answers: Vec<Answer>,
@@ -87,28 +77,24 @@ impl Default for Measured {
     }
 }
 
-/// The values of one metric, or the error, in client-go's words.
+/// The values of one metric, or the error in client-go's words.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Nobody could be asked: the metric itself is wrong.
+    /// Not read, because the metric itself is invalid.
     None,
-    /// What the containers of the pods take: one answer for all metrics of resources.
+    /// The usage of the pods' containers; all resource metrics share one answer.
     Usage(Result<Arc<Vec<PodUsage>>, String>),
     /// The values of objects: of one, or of each pod.
     Objects(Result<Vec<ObjectValue>, String>),
-    /// The values from outside.
+    /// The values of an external metric.
     External(Result<Vec<ExternalValue>, String>),
 }
 
 /// The cache of this operator, and its memory between syncs.
 pub struct Caches {
-    /// All autoscalers.
     pub horizontal_pod_autoscalers: Arc<Cache<HorizontalPodAutoscaler>>,
-    /// Recommendations and changes of late.
-    pub histories: Histories,
-    /// The selectors of the targets, as they were last read.
-    pub selectors: Selectors,
-    /// Where kinds and metrics are served.
+    pub memory: Arc<Memory>,
+    /// Where kinds and custom metrics are served.
     pub kinds: Kinds,
 }
 
@@ -121,36 +107,20 @@ impl Caches {
     /// An empty cache, and the informer that fills it.
     pub(crate) fn new() -> (Self, Informers) {
         let horizontal_pod_autoscalers = InformerBuilder::<HorizontalPodAutoscaler>::new().build();
-        let caches = Self {
-            horizontal_pod_autoscalers: horizontal_pod_autoscalers.cache(),
-            histories: Histories::default(),
-            selectors: Selectors::default(),
-            kinds: Kinds::default(),
-        };
+        let cache = horizontal_pod_autoscalers.cache();
+        let caches = Self { horizontal_pod_autoscalers: cache, memory: Arc::default(), kinds: Kinds::default() };
         (caches, Informers { horizontal_pod_autoscalers })
     }
 
     /// Reads the autoscaler of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Known> {
         let autoscaler = self.horizontal_pod_autoscalers.get(key)?;
-        Some(Known { autoscaler, history: self.histories.of(key) })
+        Some(Known { autoscaler, history: self.memory.history(key) })
     }
 
-    /// Forgets what is remembered of an autoscaler that is gone.
-    pub(crate) fn note(&self, change: &Change<'_, HorizontalPodAutoscaler>) {
-        match change {
-            Change::Added(_) | Change::Updated { .. } => {}
-            Change::Deleted(autoscaler) => {
-                self.histories.forget(&autoscaler.metadata.key);
-                self.selectors.forget(&autoscaler.metadata.key);
-            }
-        }
-    }
-
-    /// Forgets all: of a restored etcd nothing was seen here.
+    /// Forgets everything after a restore of etcd.
     pub(crate) fn start_over(&self) {
-        self.histories.start_over();
-        self.selectors.start_over();
+        self.memory.start_over();
         self.kinds.start_over();
     }
 }

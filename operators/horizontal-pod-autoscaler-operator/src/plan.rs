@@ -1,7 +1,4 @@
-//! Decides how many replicas a target should have, from one observation and the time: a value with everything that
-//! follows from it, and why.
-//!
-//! Left out: the status that follows, which is [`crate::status`]'s.
+//! How many replicas a target gets, and the events and conditions that follow.
 //!
 //! Upstream: `reconcileAutoscaler`, `pkg/controller/podautoscaler/horizontal.go`.
 
@@ -10,7 +7,7 @@ pub mod combine;
 pub mod normalize;
 mod numbers;
 pub mod pods;
-pub mod reason;
+pub mod reasons;
 pub mod replica_calculator;
 pub mod requests;
 pub mod samples;
@@ -24,94 +21,77 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::api::condition::TRUE;
-use shared::api::object::ObjectReference;
 use shared::runtime::decisions::{self, LiveRead, Reasoned};
-use shared::runtime::events::EventType;
+use shared::runtime::events::PlannedEvent;
 
-use crate::objects::{HorizontalPodAutoscaler, MetricStatus, Reference, Scale, condition_reasons, conditions, events};
-use crate::observe::history::{History, Recommendation};
+use crate::memory::{History, Recommendation};
+use crate::objects::{
+    AutoscalerCondition, HorizontalPodAutoscaler, MetricStatus, Reference, Scale, condition_reasons, conditions, events,
+};
 use crate::observe::{Known, Observed, ScaleFailure};
-use combine::{Combined, about, combine};
+use combine::{Combined, combine, warning};
 use normalize::{Normalized, normalize};
-use reason::{Question, Reason};
+use reasons::{Question, Reason};
 
 /// The values of the flags.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// By which part a metric may be off its target without scaling.
+    /// The part by which a metric may miss its target without scaling.
     pub tolerance: f64,
-    /// How far back recommendations count before there are fewer replicas.
+    /// How far back recommendations count when scaling down.
     pub downscale_stabilization: Duration,
-    /// How long a pod may be starting up.
+    /// How long a pod may take to start up.
     pub cpu_initialization_period: Duration,
-    /// How long a pod may be unready before that counts as having been ready.
+    /// How long a starting pod may be unready without counting as once ready.
     pub initial_readiness_delay: Duration,
-    /// After this a metric's value counts no more; zero for never.
+    /// The age from which on a metric's value is ignored; zero for none.
     pub metrics_max_age: Duration,
-    /// Whether pods beyond what the target asks for count for nothing.
+    /// Whether to ignore pods beyond the replicas that the target asks for.
     pub ignores_surge: bool,
-    /// Whether an autoscaler may scale to zero.
     pub has_scale_to_zero: bool,
-    /// Whether an autoscaler may have tolerances of its own.
     pub has_configurable_tolerance: bool,
 }
 
-/// One sync, decided.
+/// The decision of one sync, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The events, but for those about the change itself.
+    /// The events, except for the one about the scaling itself.
     pub notices: Vec<PlannedEvent>,
     /// The conditions, in the order in which they are set.
     pub conditions: Vec<PlannedCondition>,
-    /// Whether the condition `ScaledToZero` is taken away.
+    /// Whether to remove the condition `ScaledToZero`.
     pub drops_scaled_to_zero: bool,
-    /// The recommendations that count from now on; none if they are as they were.
+    /// The new recommendations; none if they are unchanged.
     pub recommendations: Option<Vec<Recommendation>>,
-    /// What was computed, for upstream's metrics.
+    /// The results of the metrics, for upstream's metrics.
     pub tallies: Vec<Tally>,
-    /// What is done.
     pub action: Action,
-    /// The error that people are told of, with the step that failed.
+    /// The failure, which the log gets too.
     pub failure: Option<Failure>,
-    /// Why.
     pub reason: Reason,
 }
 
-/// What is done to the target.
+/// What to do to the target; `metrics` are the lines of the metrics in the status.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Nothing is known of it.
+    /// Do nothing: its scale cannot be read.
     None,
-    /// It stays at this number, of which nobody knows whether it is right.
-    Leave {
-        /// The number.
-        current: i32,
-        /// The lines of the metrics.
-        metrics: Vec<MetricStatus>,
-    },
-    /// It stays at this number, which is right.
-    Keep {
-        /// The number.
-        current: i32,
-        /// The lines of the metrics.
-        metrics: Vec<MetricStatus>,
-    },
-    /// It gets another number.
+    /// Leave its number, because none can be computed.
+    Leave { current: i32, metrics: Vec<MetricStatus> },
+    /// Keep its number, which is right.
+    Keep { current: i32, metrics: Vec<MetricStatus> },
+    /// Change its number.
     Scale(Rescale),
 }
 
-/// Another number for the target.
+/// A change of the target's replicas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rescale {
-    /// The number that it asks for.
     pub from: i32,
-    /// The number that it gets.
     pub to: i32,
-    /// Why, as events have it.
     pub cause: Cause,
-    /// The lines of the metrics.
     pub metrics: Vec<MetricStatus>,
-    /// The condition `ScaledToZero` that follows; none where it is taken away.
+    /// The condition `ScaledToZero`; none removes it.
     pub scaled_to_zero: Option<bool>,
 }
 
@@ -122,11 +102,11 @@ pub enum Cause {
     AboveMax,
     /// It is below the minimum.
     BelowMin,
-    /// A metric asks for more.
+    /// This metric asks for more.
     AboveTarget(String),
-    /// None asks for as many.
+    /// Every metric asks for fewer.
     BelowTarget,
-    /// The metrics ask for no other number, and a bound does.
+    /// Only a bound asks for another number.
     None,
 }
 
@@ -142,72 +122,49 @@ impl fmt::Display for Cause {
     }
 }
 
-/// An event about the autoscaler.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlannedEvent {
-    /// This state of it.
-    pub about: ObjectReference,
-    /// Normal or Warning.
-    pub kind: EventType,
-    /// Its reason.
-    pub reason: &'static str,
-    /// The text for people.
-    pub message: String,
-}
-
-/// A condition that is set.
+/// A condition to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedCondition {
-    /// Its type.
     pub type_: &'static str,
-    /// Whether it holds.
     pub holds: bool,
     /// Its reason.
     pub word: &'static str,
-    /// The text for people.
     pub message: Cow<'static, str>,
 }
 
 impl PlannedCondition {
-    /// A condition.
     pub fn new(type_: &'static str, holds: bool, word: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
         Self { type_, holds, word, message: message.into() }
     }
 }
 
-/// An error that people are told of.
+/// A failure that an event or a condition reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What went wrong.
+    /// The error, with the step that failed.
     pub message: String,
-    /// Whether the autoscaler itself is wrong.
+    /// Whether the autoscaler itself is invalid.
     pub is_spec: bool,
 }
 
-/// What was computed for one metric.
+/// The result of one metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// The type of its source.
     pub type_: String,
-    /// Where it points.
     pub action: ActionLabel,
-    /// What went wrong.
     pub error: ErrorLabel,
 }
 
 /// A label of upstream's metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionLabel {
-    /// More replicas.
     ScaleUp,
-    /// Fewer.
     ScaleDown,
-    /// As many.
     None,
 }
 
 impl ActionLabel {
-    /// The way from one number to another.
     pub fn of(from: i32, to: i32) -> Self {
         match to.cmp(&from) {
             std::cmp::Ordering::Greater => Self::ScaleUp,
@@ -220,66 +177,63 @@ impl ActionLabel {
 /// A label of upstream's metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorLabel {
-    /// The autoscaler itself is wrong.
+    /// The autoscaler itself is invalid.
     Spec,
-    /// Something else is.
     Internal,
-    /// Nothing is.
     None,
 }
 
-/// How a number of replicas is found.
-enum Way {
-    /// It stays at zero.
+/// What determines the number of replicas.
+enum Basis {
+    /// The target stays at zero.
     Disabled,
-    /// It becomes this bound.
+    /// It is out of this bound.
     Bound(i32, Cause),
-    /// By the metrics.
     Metrics,
 }
 
-/// The scale is always read live: the target may be of any kind, and nobody follows it.
+/// Plans the live read of the scale. No cache has it, because the target may be of any kind.
 pub fn plan_scale(known: &Known) -> LiveRead<Question> {
     let Reference { kind, name, .. } = &known.autoscaler.target;
     LiveRead { step: "read the scale", reason: Question::Scale { target: format!("{kind} {name}") } }
 }
 
-/// Plans a live read of the metrics where they decide.
+/// Plans the live read of the metrics, if they decide.
 pub fn plan_metrics(observed: &Observed, config: &Config) -> Option<LiveRead<Question>> {
     let current = observed.scale.as_ref().ok()?.scale.spec.replicas;
-    match way(&observed.autoscaler, current, config) {
-        Way::Disabled | Way::Bound(..) => None,
-        Way::Metrics => {
+    match basis(&observed.autoscaler, current, config) {
+        Basis::Disabled | Basis::Bound(..) => None,
+        Basis::Metrics => {
             let reason = Question::Metrics { current, metrics: observed.autoscaler.metrics.len() };
             Some(LiveRead { step: "read the metrics and the pods", reason })
         }
     }
 }
 
-fn way(autoscaler: &HorizontalPodAutoscaler, current: i32, config: &Config) -> Way {
+fn basis(autoscaler: &HorizontalPodAutoscaler, current: i32, config: &Config) -> Basis {
     let HorizontalPodAutoscaler { min_replicas: min, max_replicas: max, .. } = *autoscaler;
     if current == 0 {
-        let by_itself = scaled_to_zero(autoscaler, config);
-        let has_a_way = min != 0 || autoscaler.has_object_or_external_metrics();
-        if by_itself && has_a_way { Way::Metrics } else { Way::Disabled }
+        // Metrics of pods say nothing while there are no pods.
+        let can_scale_up = min != 0 || autoscaler.has_object_or_external_metrics();
+        if scaled_to_zero(autoscaler, config) && can_scale_up { Basis::Metrics } else { Basis::Disabled }
     } else if current > max {
-        Way::Bound(max, Cause::AboveMax)
+        Basis::Bound(max, Cause::AboveMax)
     } else if current < min {
-        Way::Bound(min, Cause::BelowMin)
+        Basis::Bound(min, Cause::BelowMin)
     } else {
-        Way::Metrics
+        Basis::Metrics
     }
 }
 
-/// Whether it was the autoscaler that put its target at zero.
+/// Whether the autoscaler itself scaled its target to zero.
 ///
 /// Upstream: `getScaledToZeroConditionStatus`.
 fn scaled_to_zero(autoscaler: &HorizontalPodAutoscaler, config: &Config) -> bool {
-    let is_so = |condition: &crate::objects::AutoscalerCondition| condition.status == *TRUE;
-    config.has_scale_to_zero && autoscaler.status.condition(conditions::SCALED_TO_ZERO).is_some_and(is_so)
+    let holds = |condition: &AutoscalerCondition| condition.status == *TRUE;
+    config.has_scale_to_zero && autoscaler.status.condition(conditions::SCALED_TO_ZERO).is_some_and(holds)
 }
 
-/// Decides one sync.
+/// Decides for one autoscaler.
 pub fn plan(observed: &Observed, config: &Config, now: Timestamp) -> Plan {
     let autoscaler = &*observed.autoscaler;
     let scale = match &observed.scale {
@@ -303,8 +257,8 @@ pub fn plan(observed: &Observed, config: &Config, now: Timestamp) -> Plan {
         failure: None,
         reason: Reason::Disabled,
     };
-    match way(autoscaler, current, config) {
-        Way::Disabled => {
+    match basis(autoscaler, current, config) {
+        Basis::Disabled => {
             plan.conditions.push(PlannedCondition::new(
                 conditions::SCALING_ACTIVE,
                 false,
@@ -314,11 +268,11 @@ pub fn plan(observed: &Observed, config: &Config, now: Timestamp) -> Plan {
             plan.drops_scaled_to_zero = !config.has_scale_to_zero;
             plan.action = Action::Keep { current, metrics: Vec::new() };
         }
-        Way::Bound(bound, cause) => {
+        Basis::Bound(bound, cause) => {
             plan.reason = Reason::OutOfBounds { current, bound };
             plan.action = Action::Scale(rescale(autoscaler, (current, bound), cause, Vec::new(), config));
         }
-        Way::Metrics => by_metrics(&mut plan, observed, scale, &history, config, now),
+        Basis::Metrics => by_metrics(&mut plan, observed, scale, &history, config, now),
     }
     plan
 }
@@ -329,7 +283,7 @@ fn without_scale(autoscaler: &HorizontalPodAutoscaler, failure: &ScaleFailure) -
     let told = format!("the HPA controller was unable to get the target's current scale: {message}");
     let word = condition_reasons::FAILED_GET_SCALE;
     Plan {
-        notices: vec![about(autoscaler, events::FAILED_GET_SCALE, message.clone())],
+        notices: vec![warning(autoscaler, events::FAILED_GET_SCALE, message.clone())],
         conditions: vec![PlannedCondition::new(conditions::ABLE_TO_SCALE, false, word, told)],
         drops_scaled_to_zero: false,
         recommendations: None,
@@ -340,7 +294,7 @@ fn without_scale(autoscaler: &HorizontalPodAutoscaler, failure: &ScaleFailure) -
     }
 }
 
-/// Before anything was recommended, the number that there is counts as recommended.
+/// The history, with the current number as its first recommendation; and whether that is new.
 ///
 /// Upstream: `recordInitialRecommendation`.
 fn with_first(history: &History, current: i32, now: Timestamp) -> (History, bool) {
@@ -360,7 +314,7 @@ fn by_metrics(plan: &mut Plan, observed: &Observed, scale: &Scale, history: &His
     let Reference { kind, name, .. } = &autoscaler.target;
     let Some((proposed, metric)) = proposal else {
         let error = error.unwrap_or_default();
-        plan.notices.push(about(autoscaler, events::FAILED_COMPUTE_METRICS_REPLICAS, error.clone()));
+        plan.notices.push(warning(autoscaler, events::FAILED_COMPUTE_METRICS_REPLICAS, error.clone()));
         let message = format!(
             "failed to compute desired number of replicas based on listed metrics for {kind}/{}/{name}: {error}",
             autoscaler.metadata.namespace()
@@ -378,7 +332,7 @@ fn by_metrics(plan: &mut Plan, observed: &Observed, scale: &Scale, history: &His
         std::cmp::Ordering::Less => Cause::BelowTarget,
         std::cmp::Ordering::Equal => Cause::None,
     };
-    // Only one that scaled to zero itself comes here with none, and its minimum may have been raised since.
+    // The minimum may have been raised since the autoscaler scaled its target to zero.
     if current == 0 && replicas < autoscaler.min_replicas {
         replicas = autoscaler.min_replicas;
         if cause == Cause::None {
@@ -413,11 +367,11 @@ impl Reasoned for Plan {
     }
 }
 
-/// `tell FailedGetPodsMetric; scale 3 to 5 (5 by cpu resource; ReadyForNewScale, DesiredWithinRange)`.
+/// `event FailedGetPodsMetric; scale 3 to 5 (5 by cpu resource; ReadyForNewScale, DesiredWithinRange)`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for notice in &self.notices {
-            write!(f, "tell {}; ", notice.reason)?;
+            write!(f, "event {}; ", notice.reason)?;
         }
         match &self.action {
             Action::None => f.write_str("do nothing")?,

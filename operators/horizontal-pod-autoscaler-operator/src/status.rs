@@ -1,7 +1,4 @@
-//! The status of an autoscaler, after what was done.
-//!
-//! Left out: conditions of others, which stay as they are; and the resourceVersion under which a status is written,
-//! which is `apply`'s.
+//! The status of an autoscaler after a sync. Conditions of other writers stay as they are.
 //!
 //! Upstream: `setStatus` and `updateStatusIfNeeded`, `pkg/controller/podautoscaler/horizontal.go`.
 
@@ -15,7 +12,7 @@ use crate::objects::{
     AutoscalerCondition, AutoscalerStatus, HorizontalPodAutoscaler, MetricStatus, condition_reasons, conditions,
 };
 
-/// The status, if it is another one than before.
+/// The status, if it changes.
 pub fn next_status(
     autoscaler: &HorizontalPodAutoscaler,
     outcome: &Outcome,
@@ -51,7 +48,7 @@ pub fn next_status(
     (status != autoscaler.status).then_some(status)
 }
 
-/// Upstream writes a status that has no observed generation, whoever has set one.
+/// As upstream, the new status has no observed generation.
 fn report(status: &mut AutoscalerStatus, (current, desired): (i32, i32), metrics: &[MetricStatus]) {
     status.observed_generation = None;
     status.current_replicas = current;

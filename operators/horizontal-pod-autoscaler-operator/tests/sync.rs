@@ -460,14 +460,14 @@ fn it_says_what_it_asks_and_what_it_has_decided() {
         let why = running.why(PATH);
         let [KeyState { queue, key, standing, now, last, .. }] = &why.keys[..] else { panic!("{why}") };
         assert_eq!((queue.as_str(), key.as_str()), ("horizontalpodautoscaler", KEY));
-        assert_eq!(standing.timer.as_ref().unwrap().purpose, "the next look at the metrics");
-        assert_eq!(now[0].text, "read the scale (nobody follows the scale of Deployment web)");
+        assert_eq!(standing.timer.as_ref().unwrap().purpose, "the next sync period");
+        assert_eq!(now[0].text, "read the scale (the scale of Deployment web is not cached)");
         let texts: Vec<&str> = last[0].stages.iter().map(|stage| stage.text.as_str()).collect();
         assert_eq!(
             texts,
             [
-                "read the scale (nobody follows the scale of Deployment web)",
-                "read the metrics and the pods (2 is within bounds, and 1 metric may ask for another number)",
+                "read the scale (the scale of Deployment web is not cached)",
+                "read the metrics and the pods (2 is within bounds; 1 metric to evaluate)",
                 "scale 2 to 4 (4 by cpu resource utilization (percentage of request); ReadyForNewScale, \
                  DesiredWithinRange)",
             ]

@@ -1,6 +1,4 @@
-//! The flags: those every operator has, and upstream's of this controller.
-//!
-//! Left out: the batch of 500 pods and the waits between failures, which upstream fixes too.
+//! The flags: those of every operator, and upstream's of this controller.
 
 use shared::runtime::flags::at_least_one;
 

@@ -1,6 +1,4 @@
-//! Upstream's own metrics of this controller, under upstream's names.
-//!
-//! Left out: the metrics of every operator (queues, requests, leadership), which are [`shared::runtime::metrics`]'.
+//! Upstream's metrics of this controller.
 //!
 //! Upstream: `pkg/controller/job/metrics/metrics.go`.
 
@@ -12,12 +10,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::runtime::metrics::Metrics;
 
-use crate::apply::Outcome;
 use crate::objects::status::JobStatus;
 use crate::objects::{Job, PodFailureAction, PodReplacementPolicy};
 use crate::plan::ending::{Ending, JobResult};
 use crate::plan::indexed::OrderedIntervals;
-use crate::plan::reason::Reason;
+use crate::plan::reasons::Reason;
+use crate::plan::tracking::Executed;
 use crate::plan::{Plan, Pods};
 
 type Labels<const N: usize> = [(&'static str, String); N];
@@ -36,11 +34,9 @@ pub struct JobMetrics {
     finished_indexes: Counters<2>,
     pods_created: Counters<2>,
     external: Counters<1>,
-    stale_sync_skips: Counters<2>,
 }
 
 impl JobMetrics {
-    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let sync_duration: fn() -> Histogram = || Histogram::new(exponential_buckets(0.004, 2.0, 15));
         let sync_duration = Histograms::new_with_constructor(sync_duration);
@@ -85,11 +81,6 @@ impl JobMetrics {
                 "job_controller_jobs_by_external_controller",
                 "The number of Jobs managed by an external controller",
             ),
-            stale_sync_skips: counters(
-                metrics,
-                "job_controller_stale_sync_skips",
-                "Total number of Job syncs skipped due to a stale watch cache",
-            ),
         }
     }
 
@@ -102,9 +93,9 @@ impl JobMetrics {
         self.syncs.get_or_create(&labels).inc();
     }
 
-    /// Counts the pods that were made, and those that could not be.
-    pub fn count_created(&self, outcome: &Outcome) {
-        let Some(counts) = &outcome.counts else { return };
+    /// Counts the created pods, and a failure to create or delete one.
+    pub fn count_created(&self, executed: &Executed, has_failed: bool) {
+        let Some(counts) = &executed.counts else { return };
         let reason = if counts.job.spec.pod_replacement_policy == PodReplacementPolicy::Failed && counts.failed > 0 {
             "recreate_failed"
         } else if counts.failed > 0 || counts.terminating().next().is_some() {
@@ -118,11 +109,11 @@ impl JobMetrics {
                 self.pods_created.get_or_create(&labels).inc_by(u64::try_from(count).unwrap_or(u64::MAX));
             }
         };
-        count("succeeded", outcome.created);
-        count("failed", usize::from(outcome.failure.is_some()));
+        count("succeeded", executed.created);
+        count("failed", usize::from(has_failed));
     }
 
-    /// Counts the pods and indexes that a status just written has counted.
+    /// Counts the pods and indexes that a new status counts.
     pub fn count_status(&self, job: &Job, before: &JobStatus, after: &JobStatus) {
         let mode = job.spec.completion_mode.as_str();
         let finished = |result: &str, by: i64| {
@@ -153,7 +144,6 @@ impl JobMetrics {
         }
     }
 
-    /// Counts a Job that is over.
     pub fn count_finished(&self, job: &Job, ended: &Ending) {
         let result = match ended.result {
             JobResult::Succeeded => "succeeded",
@@ -178,16 +168,9 @@ impl JobMetrics {
         self.tracked_pods.get_or_create(&[("event", event.to_owned())]).inc();
     }
 
-    /// Counts a Job that another controller looks after.
+    /// Counts a Job that another controller manages.
     pub fn count_external(&self, controller: &str) {
         self.external.get_or_create(&[("controller_name", controller.to_owned())]).inc();
-    }
-
-    /// Counts a sync that was put off; `resource` as upstream prints it, such as `jobs.batch`.
-    pub fn observe_held(&self, resource: &str) {
-        let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
-        let labels = [("group", group.to_owned()), ("resource", resource.to_owned())];
-        self.stale_sync_skips.get_or_create(&labels).inc();
     }
 }
 
@@ -200,14 +183,14 @@ where
     counters
 }
 
-/// The action of a sync as a metric's label; none for a Job that is left alone, which is not counted.
+/// The action of a sync as a label; none for a Job that is left alone.
 ///
 /// Upstream: `metrics.JobSyncAction…`.
 pub fn action(plan: &Plan) -> Option<&'static str> {
     plan.counts.as_ref()?;
     Some(match (&plan.pods, &plan.reason) {
         (Pods::Delete(_), _) => "pods_deleted",
-        // As upstream also of a sync that would have made pods, but may not yet, or has no index for them.
+        // As upstream, also for a sync that must wait with new pods, or has no index for them.
         (Pods::Create(_), _)
         | (Pods::Leave, Reason::Backoff(_) | Reason::NoIndexLeft(_) | Reason::InvalidTemplate { error: _ }) => {
             "pods_created"

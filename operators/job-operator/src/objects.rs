@@ -1,7 +1,6 @@
-//! The view of a Job, and the exact texts that this operator writes.
+//! The view of a Job, and the texts that this operator writes.
 //!
-//! Reading order: [`Job`] → [`JobSpec`] → [`status`] → [`pod`] (what a Pod is to a Job).
-//! Left out: a typed pod template, of which only the restart policy is read.
+//! Reading order: [`Job`] → [`JobSpec`] → [`status`] → [`pod`].
 
 pub mod pod;
 pub mod status;
@@ -16,29 +15,26 @@ use shared::api::template::PodTemplate;
 
 use status::JobStatus;
 
-/// On each pod that is not counted yet; it keeps the pod until it is.
+/// The finalizer that keeps a pod until it is counted.
 pub const JOB_TRACKING_FINALIZER: &str = "batch.kubernetes.io/job-tracking";
-/// The label that the apiserver gives to the pods of each Job whose selector it chooses: the Job's uid.
+/// The label with the Job's uid that the apiserver adds to the templates of Jobs whose selector it generates.
 pub const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
-/// Annotation and label of an Indexed Job's pod: which index it works on.
+/// Annotation and label of an Indexed Job's pod: its index.
 pub const JOB_COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
-/// Annotation: how often its index has failed before.
+/// Annotation: the counted failures of its index.
 pub const JOB_INDEX_FAILURE_COUNT: &str = "batch.kubernetes.io/job-index-failure-count";
-/// Annotation: how often its index has failed before in a way that the pod failure policy ignores.
+/// Annotation: the failures of its index that the pod failure policy ignores.
 pub const JOB_INDEX_IGNORED_FAILURE_COUNT: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
-/// The variable in which containers find their index.
+/// The environment variable with the index.
 pub const JOB_COMPLETION_INDEX_ENV: &str = "JOB_COMPLETION_INDEX";
-/// `spec.managedBy` of a Job that is ours after all.
+/// `spec.managedBy` of a Job that this controller manages.
 pub const JOB_CONTROLLER_NAME: &str = "kubernetes.io/job-controller";
 
 /// The view of a Job.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Job {
-    /// Its metadata.
     pub metadata: Meta,
-    /// The work to do.
     pub spec: JobSpec,
-    /// The progress that was last written.
     #[serde(default)]
     pub status: JobStatus,
 }
@@ -46,20 +42,20 @@ pub struct Job {
 shared::view!(Job, JOBS);
 
 impl Job {
-    /// Whether another controller looks after it.
+    /// The other controller that manages it, if one does.
     ///
     /// Upstream: `managedByExternalController`, `pkg/controller/job/job_controller.go`.
     pub fn external_controller(&self) -> Option<&str> {
         self.spec.managed_by.as_deref().filter(|name| *name != JOB_CONTROLLER_NAME)
     }
 
-    /// Whether its syncs read pods: it goes on, and no other controller looks after it.
+    /// Whether its syncs read pods: it has not ended, and this controller manages it.
     pub fn counts_pods(&self) -> bool {
         self.external_controller().is_none() && !self.status.is_finished()
     }
 
-    /// Whether it may own a pod without the label [`CONTROLLER_UID`]: its user chose the selector, or it is older than
-    /// the label. Any other Job releases a pod that has lost the label.
+    /// Whether it may own a pod without the label [`CONTROLLER_UID`]: its selector is manual, or it is older than the
+    /// label. Any other Job releases a pod that has lost the label.
     pub fn selects_unlabelled(&self) -> bool {
         self.spec.selector.as_ref().is_ok_and(|selector| !selector.requires(CONTROLLER_UID))
     }
@@ -69,7 +65,7 @@ impl Job {
         self.spec.completion_mode == CompletionMode::Indexed
     }
 
-    /// Whether a pod is replaced only once it has failed, and not as soon as it is being deleted.
+    /// Whether a pod is replaced only after it has failed, and not when its deletion begins.
     ///
     /// Upstream: `onlyReplaceFailedPods`, `pkg/controller/job/job_controller.go`.
     pub fn replaces_failed_pods_only(&self) -> bool {
@@ -81,46 +77,36 @@ impl Job {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobSpec {
-    /// How many pods may run at once.
     #[serde(default = "one")]
     pub parallelism: i32,
-    /// How many pods are to succeed; none for a work queue, whose first success ends it.
+    /// None for a work queue, which the first success ends.
     #[serde(default)]
     pub completions: Option<i32>,
-    /// Whether each completion has an index.
     #[serde(default)]
     pub completion_mode: CompletionMode,
-    /// How many pods may fail.
     #[serde(default = "six")]
     pub backoff_limit: i32,
-    /// How often each index may fail.
     #[serde(default)]
     pub backoff_limit_per_index: Option<i32>,
-    /// How many indexes may fail.
     #[serde(default)]
     pub max_failed_indexes: Option<i32>,
-    /// How long it may take.
     #[serde(default)]
     pub active_deadline_seconds: Option<i64>,
-    /// Whether no pods are to run for now.
     #[serde(default)]
     pub suspend: bool,
-    /// Rules that make more or less of a failed pod than one failure.
     #[serde(default)]
     pub pod_failure_policy: Option<PodFailurePolicy>,
-    /// Which indexes suffice.
     #[serde(default)]
     pub success_policy: Option<SuccessPolicy>,
-    /// When a pod is replaced.
     #[serde(default)]
     pub pod_replacement_policy: PodReplacementPolicy,
-    /// The controller that reconciles this Job; none for this one.
+    /// None for this controller.
     #[serde(default)]
     pub managed_by: Option<Text>,
-    /// Which pods are its own. None selects nothing.
+    /// None selects nothing.
     #[serde(default = "select_nothing", deserialize_with = "compiled")]
     pub selector: Result<Selector, InvalidSelector>,
-    /// How its pods are made. Without one none are made, but existing pods can still go.
+    /// Without one no pods are created, but existing ones are still deleted.
     #[serde(default)]
     pub template: PodTemplate,
 }
@@ -159,12 +145,11 @@ impl JobSpec {
 /// `spec.completionMode`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CompletionMode {
-    /// Any pod is as good as another.
     #[default]
     NonIndexed,
-    /// Each index is to succeed once.
+    /// Each index must succeed once.
     Indexed,
-    /// One that this build does not know.
+    /// Unknown to this version.
     Other(Text),
 }
 
@@ -180,7 +165,6 @@ impl<'de> Deserialize<'de> for CompletionMode {
 }
 
 impl CompletionMode {
-    /// As metrics show it.
     pub fn as_str(&self) -> &str {
         match self {
             Self::NonIndexed => "NonIndexed",
@@ -193,9 +177,9 @@ impl CompletionMode {
 /// `spec.podReplacementPolicy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum PodReplacementPolicy {
-    /// Once it has ended with a failure.
+    /// Only after it has failed.
     Failed,
-    /// As soon as it is being deleted, too. Unknown policies count as this one, as upstream.
+    /// Also when its deletion begins; as upstream, also for an unknown policy.
     #[default]
     #[serde(other)]
     TerminatingOrFailed,
@@ -214,12 +198,11 @@ pub struct PodFailurePolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodFailurePolicyRule {
-    /// Its effect on the Job.
+    /// The effect on the Job.
     pub action: PodFailureAction,
-    /// Which ends of containers it means; then the conditions do not count.
+    /// If set, the conditions are ignored.
     #[serde(default)]
     pub on_exit_codes: Option<OnExitCodes>,
-    /// Which conditions of a pod it means.
     #[serde(default, deserialize_with = "null_as_default")]
     pub on_pod_conditions: Vec<OnPodCondition>,
 }
@@ -231,17 +214,16 @@ pub enum PodFailureAction {
     FailJob,
     /// Its index fails.
     FailIndex,
-    /// It does not count.
+    /// It is ignored.
     Ignore,
-    /// It counts, as if there were no policy.
+    /// It counts, as without a policy.
     Count,
-    /// One that this build does not know.
+    /// Unknown to this version.
     #[serde(other)]
     Other,
 }
 
 impl PodFailureAction {
-    /// As the API has it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::FailJob => "FailJob",
@@ -257,12 +239,10 @@ impl PodFailureAction {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OnExitCodes {
-    /// The container; none for any.
+    /// None for any container.
     #[serde(default)]
     pub container_name: Option<Text>,
-    /// How the values count.
     pub operator: OnExitCodesOperator,
-    /// The exit codes.
     #[serde(default, deserialize_with = "null_as_default")]
     pub values: Vec<i32>,
 }
@@ -270,11 +250,9 @@ pub struct OnExitCodes {
 /// `onExitCodes.operator`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum OnExitCodesOperator {
-    /// One of them.
     In,
-    /// None of them.
     NotIn,
-    /// One that this build does not know: it never matches.
+    /// Unknown to this version; never matches.
     #[serde(other)]
     Other,
 }
@@ -282,10 +260,8 @@ pub enum OnExitCodesOperator {
 /// One of `onPodConditions` of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct OnPodCondition {
-    /// The condition's type.
     #[serde(rename = "type")]
     pub type_: Text,
-    /// The condition's status.
     #[serde(default = "condition_true")]
     pub status: Text,
 }
@@ -307,8 +283,8 @@ pub struct SuccessPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SuccessPolicyRule {
-    /// Which indexes it means; none for all.
+    /// None for all indexes.
     pub succeeded_indexes: Option<Box<str>>,
-    /// How many of them suffice; none for all.
+    /// None for all of them.
     pub succeeded_count: Option<i32>,
 }

@@ -1,7 +1,5 @@
-//! Reads from the caches, and from what this process remembers, all that one sync decides on; a pod that no watch
-//! shows, and the Job of a pod where the cache may not have it yet, are read live.
-//!
-//! Left out: the live read before an adoption, which is part of adopting.
+//! Reads one Job, its pods and its memory from the caches; a pod that is not watched, and a Job that may not be cached
+//! yet, are read live.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,25 +9,26 @@ use jiff::Timestamp;
 use shared::api::object::{Key, Uid};
 use shared::api::resource::{JOBS, PODS};
 use shared::controllers::claims::Claims;
+use shared::runtime::api_error::ResultExt;
 use shared::runtime::cache::Cache;
 use shared::runtime::client::Accept;
 use shared::runtime::control::{Control, Selection};
 use shared::runtime::expectations::{Expectations, Outstanding};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
-use crate::apply::memory::Memory;
+use crate::memory::Memory;
+use crate::memory::backoff::BackoffRecord;
 use crate::objects::pod::Pod;
 use crate::objects::{CONTROLLER_UID, Job};
-use crate::plan::backoff::BackoffRecord;
 
-/// The caches of this operator.
+/// The caches of this operator, and its memory.
 pub struct Caches {
-    /// All Jobs.
     pub jobs: Arc<Cache<Job>>,
-    /// Pods with the label [`CONTROLLER_UID`], and in the namespaces of Jobs that select others, all.
+    /// Pods with the label [`CONTROLLER_UID`], and all pods in the namespaces of Jobs that select others.
     pub pods: Arc<Cache<Pod>>,
-    /// The owners of pods, and who may adopt them.
+    /// The owners of pods, and those that may adopt them.
     pub claims: Claims<Job, Pod>,
+    pub memory: Arc<Memory>,
 }
 
 /// The informers that fill the caches.
@@ -38,31 +37,29 @@ pub struct Informers {
     pub(crate) pods: Informer<Pod>,
 }
 
-/// One Job, and the pods that are its own or may become so.
+/// One Job, and the pods that it owns or may adopt.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The Job.
     pub job: Arc<Job>,
     /// The pods it controls, in any phase, and those of its namespace without a controller.
     pub pods: Vec<Arc<Pod>>,
-    /// Creations and deletions that the cache has not shown yet.
+    /// Creations and deletions that the cache has not seen.
     pub outstanding: Option<Outstanding>,
-    /// The pods whose tracking finalizer this process has removed, where the cache has not shown that yet.
+    /// Pods whose tracking finalizer this process has removed, unseen by the cache.
     pub released: BTreeSet<Uid>,
-    /// The failures since the last success, as far as this process has seen them.
+    /// The failures since the last success that this process has seen.
     pub backoff: BackoffRecord,
 }
 
 /// A pod that may have lost the Job which counts it.
 #[derive(Clone, Debug)]
 pub struct OrphanPod {
-    /// The pod.
     pub pod: Arc<Pod>,
-    /// Its Job, if there is one; in a plan, as just read where the cache could not say.
+    /// Its Job, if it exists; read live if the cache could not tell.
     pub job: Option<Arc<Job>>,
-    /// Whether the cache has the pod, so that the sync of its Job sees it.
+    /// Whether the pod is cached, so that the sync of its Job sees it.
     pub is_cached: bool,
-    /// Whether the cache of Jobs has come as far as the pod's last change, and so has its Job if there is one.
+    /// Whether the cache of Jobs is as new as the pod, and so would have its Job.
     pub is_job_cached: bool,
 }
 
@@ -70,52 +67,48 @@ impl Caches {
     /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informers) {
         let (claims, jobs, pods) = Claims::new(InformerBuilder::new(), InformerBuilder::new().labels(CONTROLLER_UID));
-        (Self { jobs: jobs.cache(), pods: pods.cache(), claims }, Informers { jobs, pods })
+        let caches = Self { jobs: jobs.cache(), pods: pods.cache(), claims, memory: Arc::default() };
+        (caches, Informers { jobs, pods })
     }
 
-    /// Observes the Job of this key; `None` if there is none.
+    /// Reads the Job of this key; none if it is gone.
     ///
     /// Upstream: the first half of `syncJob`, `pkg/controller/job/job_controller.go`.
-    pub fn observe(&self, expectations: &Expectations, memory: &Memory, key: &Key, now: Timestamp) -> Option<Observed> {
+    pub fn observe(&self, expectations: &Expectations, key: &Key, now: Timestamp) -> Option<Observed> {
         let job = self.jobs.get(key)?;
-        // Before the pods: an expectation that is met in between then counts at the next sync, and not twice in this
-        // one.
+        // Read before the pods, so that a creation seen in between is not counted twice.
         let outstanding = expectations.outstanding(key, now);
-        let released = memory.released(key, job.metadata.uid);
-        let backoff = memory.backoff(key, job.metadata.uid);
+        let released = self.memory.released(key, job.metadata.uid);
+        let backoff = self.memory.backoff(key, job.metadata.uid);
         let pods = self.claims.candidates(&job);
         Some(Observed { job, pods, outstanding, released, backoff })
     }
 
-    /// Observes the pod of this key, and its Job; `None` if there is no such pod. That the cache has none says little:
-    /// the pod may have lost its label, or pods may not be followed any more, now that its Job is gone. So it is read
-    /// live.
+    /// Reads the pod of this key, and its Job; none if the pod is gone. A pod that is not cached is read live, because
+    /// it may have lost its label, or its Job and with it the watch of pods.
     ///
     /// Upstream: the first half of `syncOrphanPod`, `pkg/controller/job/job_controller.go`.
     pub(crate) async fn observe_orphan(&self, control: &Control, key: &Key) -> anyhow::Result<Option<OrphanPod>> {
         if let Some(cached) = self.cached_orphan(key) {
             return Ok(Some(cached));
         }
-        match control.get::<Pod>(&PODS, key).await {
-            Ok(pod) => Ok(Some(self.orphan(Arc::new(pod), false))),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error).context("cannot look whether the pod is there"),
-        }
+        let live = control.get::<Pod>(&PODS, key).await.unless_gone().context("cannot read the pod")?;
+        Ok(live.map(|pod| self.orphan(Arc::new(pod), false)))
     }
 
-    /// The pod of this key and its Job, as far as the caches have them.
+    /// The pod of this key and its Job, as cached.
     pub(crate) fn cached_orphan(&self, key: &Key) -> Option<OrphanPod> {
         self.pods.get(key).map(|pod| self.orphan(pod, true))
     }
 
     fn orphan(&self, pod: Arc<Pod>, is_cached: bool) -> OrphanPod {
-        // Before the Job: one that is added in between is found.
+        // Read before the Job, so that one added in between is found.
         let is_job_cached = self.jobs.progress().resource_version >= pod.metadata.resource_version;
         let job = self.claims.resolve(&pod);
         OrphanPod { pod, job, is_cached, is_job_cached }
     }
 
-    /// Reads live which pods of the cluster have the finalizer and are seen by no sync of a Job.
+    /// Lists the pods that have the finalizer and that no sync of a Job sees.
     pub(crate) async fn unseen_pods(&self, control: &Control, each: impl Fn(&Key) + Send) -> anyhow::Result<()> {
         let look = |pod: Pod| {
             if self.is_unseen(&pod) {
@@ -123,7 +116,7 @@ impl Caches {
             }
         };
         let listed = control.list_each(&PODS, "", Selection::default(), Accept::Metadata, look).await;
-        listed.context("cannot look for finalizers")
+        listed.context("cannot list pods with finalizers")
     }
 
     fn is_unseen(&self, pod: &Pod) -> bool {
@@ -135,13 +128,11 @@ impl Caches {
     }
 }
 
-/// The same, with the Job as the apiserver has it. Another Job of the name is another pod's.
+/// Reads the pod's Job live. A Job of the same name and another uid does not count.
 pub(crate) async fn live_job(control: &Control, observed: OrphanPod) -> anyhow::Result<OrphanPod> {
     let Some(owner) = observed.pod.job() else { return Ok(observed) };
-    let job = match control.get::<Job>(&JOBS, &Key::new(observed.pod.metadata.namespace(), &owner.name)).await {
-        Ok(live) => Some(live).filter(|live| live.metadata.uid == owner.uid).map(Arc::new),
-        Err(error) if error.is_not_found() => None,
-        Err(error) => return Err(error).context("cannot look whether the Job is there"),
-    };
+    let key = Key::new(observed.pod.metadata.namespace(), &owner.name);
+    let live = control.get::<Job>(&JOBS, &key).await.unless_gone().context("cannot read the Job")?;
+    let job = live.filter(|live| live.metadata.uid == owner.uid).map(Arc::new);
     Ok(OrphanPod { job, ..observed })
 }

@@ -1,18 +1,16 @@
-//! Decides what one sync does about a Job's pods, and why.
+//! The first stage of a sync: which pods of a Job are created or deleted. [`tracking`] is the second, [`crate::status`]
+//! the last.
 //!
-//! The second decision, which needs this one's outcome, is [`tracking`]'s; the third is [`crate::status`]'s. Reading
-//! order: [`counts`] (the numbers) → [`ending`] (whether it ends) → [`mod@scale`] (which pods are made or deleted) →
-//! [`tracking`] (what is counted). [`new_pod`] says what a pod looks like.
-//! Left out: the order of the requests, which is apply's.
+//! Reading order: [`counts`] (the numbers) → [`ending`] (whether the Job ends) → [`mod@scale`] (which pods are created
+//! or deleted, as [`new_pod`] builds them) → [`tracking`] (which pods are counted).
 
-pub mod backoff;
 pub mod counts;
 pub mod ending;
 pub mod indexed;
 pub mod new_pod;
 pub mod orphan;
 pub mod pod_failure_policy;
-pub mod reason;
+pub mod reasons;
 pub mod scale;
 pub mod success_policy;
 pub mod tracking;
@@ -33,42 +31,41 @@ use crate::objects::pod::Pod;
 use crate::observe::Observed;
 use counts::Counts;
 use ending::{Ending, active_deadline, next_ending};
-use reason::Reason;
+use reasons::Reason;
 use scale::{NewPod, PodRef, Scaled, Surplus, scale};
+use tracking::Executed;
 
-/// The first writes of one sync: claims, and only if none of them fails, pods.
+/// The decision of the first stage: claims, and if all of them succeed, pods.
 #[derive(Debug, PartialEq)]
 pub struct Plan {
-    /// Which pods are the Job's. Pods in any phase are claimed.
+    /// The claim on pods in any phase.
     pub claim: Claim<Pod>,
-    /// The pods to make or delete.
     pub pods: Pods,
-    /// Why these, or none.
     pub reason: Reason,
     /// Whether and why the Job is to end.
     pub ending: Option<Ending>,
-    /// Creations and deletions that the cache has not shown yet. They may change the numbers, so no Job ends before.
+    /// Creations and deletions that the cache has not seen. No Job ends before, because they may change the numbers.
     pub outstanding: Option<Outstanding>,
-    /// When to look again, should nothing happen before, and what for.
+    /// When to sync again at the latest, and the purpose.
     pub wake: Option<(Duration, &'static str)>,
-    /// The numbers behind the decision; none if there is nothing to do about this Job at all.
+    /// The numbers behind the decision; none if the Job is left alone.
     pub counts: Option<Counts>,
 }
 
-/// The decision about the pods.
+/// What to do with the pods.
 #[derive(Debug, PartialEq)]
 pub enum Pods {
-    /// Nothing is written.
+    /// Write nothing.
     Leave,
-    /// The Job ends: every active pod is deleted, and counted afterwards.
+    /// Delete every active pod of an ending Job, and count it afterwards.
     End(Vec<PodRef>),
-    /// The Job goes on: some pods are deleted, and never counted.
+    /// Delete some pods of a running Job, and never count them.
     Delete(Vec<Surplus>),
-    /// Some are made.
+    /// Create some.
     Create(Vec<NewPod>),
 }
 
-/// Decides what to do about the pods of a Job.
+/// Decides on the pods of a Job.
 ///
 /// Upstream: `syncJob`, `pkg/controller/job/job_controller.go`, up to `manageJob`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
@@ -99,7 +96,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let looks = [
         deadline.map(|delay| (delay, "its active deadline")),
         wait.map(|delay| (delay, "the back-off of its pods")),
-        observed.outstanding.map(|outstanding| (outstanding.remaining(now), "events that may be lost")),
+        observed.outstanding.map(|outstanding| (outstanding.remaining(now), "the end of its expectations")),
     ];
     let wake = looks.into_iter().flatten().min_by_key(|(delay, _)| *delay);
     Plan { claim, pods, reason, ending, outstanding: observed.outstanding, wake, counts: Some(counts) }
@@ -115,7 +112,14 @@ impl Plan {
         Self { claim, pods: Pods::Leave, reason, ending: None, outstanding: None, wake: None, counts: None }
     }
 
-    /// Whether there is nothing to write to pods.
+    /// The result of executing it, if it writes no pods.
+    pub fn into_unwritten(self) -> Option<Executed> {
+        let is_empty = self.is_empty();
+        let Self { claim: _, pods: _, reason: _, ending, outstanding: _, wake: _, counts } = self;
+        is_empty.then(|| Executed { counts, ending, ..Executed::default() })
+    }
+
+    /// Whether it writes no pods.
     pub fn is_empty(&self) -> bool {
         let Self { claim, pods, reason: _, ending: _, outstanding: _, wake: _, counts: _ } = self;
         let leaves = match pods {

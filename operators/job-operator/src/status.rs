@@ -1,6 +1,4 @@
-//! The status of a Job once finalizers are gone: which pods were counted, and whether the Job is over.
-//!
-//! Left out: the status before that, which is [`crate::plan::tracking`]'s.
+//! The status of a Job after its finalizers were removed: the counters, and the end of the Job.
 //!
 //! Upstream: the end of `trackJobStatusAndRemoveFinalizers`, `pkg/controller/job/job_controller.go`.
 
@@ -15,20 +13,19 @@ use crate::plan::tracking::count_released;
 /// The last status of a sync.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LastStatus {
-    /// All of it.
     pub status: JobStatus,
     /// How the Job has ended, if it has.
     pub ended: Option<Ending>,
 }
 
-/// The status after finalizers were removed; none if it is the one that was written before, or that was not written.
+/// The last status; none if it equals the first, or if the first was not written.
 pub fn next_status(tracked: &Tracked, now: Timestamp) -> Option<LastStatus> {
     let Tracked { version: _, status: before, tracked, end, failure, error } = tracked;
     if error.is_some() {
         return None;
     }
     let mut status = before.clone();
-    // Of an Indexed Job only failures are named by uid; its successes are counted by index already.
+    // The successes of an Indexed Job are already counted by index.
     count_released(&mut status, tracked);
     let ended = end.as_ref().filter(|end| !end.is_put_off && failure.is_none() && is_settled(&status));
     if let Some(end) = ended {
@@ -42,7 +39,7 @@ pub fn next_status(tracked: &Tracked, now: Timestamp) -> Option<LastStatus> {
     (status != *before).then_some(LastStatus { status, ended })
 }
 
-/// Whether nothing is left to count, and nothing still runs.
+/// Whether all pods have ended and are counted.
 fn is_settled(status: &JobStatus) -> bool {
     let uncounted = status.uncounted_terminated_pods.as_ref();
     uncounted.is_none_or(|pods| pods.succeeded.is_empty() && pods.failed.is_empty()) && status.terminating == Some(0)

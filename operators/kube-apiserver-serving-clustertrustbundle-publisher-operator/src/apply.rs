@@ -1,51 +1,41 @@
 //! Executes a plan: at most one creation or update, and then deletions.
-//!
-//! Left out: events, of which upstream has none.
 
 use anyhow::Context;
 use serde_json::Value;
 use shared::api::json;
 use shared::api::object::Key;
 use shared::api::resource::Resource;
-use shared::runtime::control::{Control, DeleteOptions, KeyControl, Preconditions, aggregate};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{DeleteOptions, KeyControl, Preconditions, aggregate};
 
 use crate::observe::Observed;
 use crate::plan::{Deletion, Plan, Publish};
 
 /// Creates, updates and deletes bundles.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
+    pub(crate) ctx: ControllerContext,
 }
 
-/// The result of executing a plan.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The errors of the writes that failed, as one.
-    pub error: Option<anyhow::Error>,
-}
-
-/// Whether the CA's bundle is as it should be.
+/// Whether the CA's bundle is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Published {
     Yes,
-    /// Somebody else has made one of its name, with whatever content.
+    /// Another client created it, with unknown content.
     NotSeen,
 }
 
 impl Writer {
-    /// Executes the plan, as a sync of this key. As long as the CA's bundle is not as it should be, the others stay.
-    pub(crate) async fn apply(&self, key: &Key, observed: &Observed, plan: Plan) -> Outcome {
+    /// Executes the plan in a sync of this key. The other bundles stay until the CA's bundle is right.
+    pub(crate) async fn apply(&self, key: &Key, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let Observed { served, ca: _, bundles: _, live: _ } = observed;
         let Plan { publish, delete, reason: _ } = plan;
         // A plan for bundles that are not served writes nothing.
-        let Some(version) = served else { return Outcome { error: None } };
-        let (control, resource) = (self.control.for_name(key), version.resource());
-        let done = match write(control, &resource, publish).await {
-            Ok(Published::Yes) => delete_all(control, &resource, delete).await,
-            Ok(Published::NotSeen) => Ok(()),
-            Err(error) => Err(error),
-        };
-        Outcome { error: done.err() }
+        let Some(version) = served else { return Ok(()) };
+        let (control, resource) = (self.ctx.for_name(key), version.resource());
+        match write(control, &resource, publish).await? {
+            Published::Yes => delete_all(control, &resource, delete).await,
+            Published::NotSeen => Ok(()),
+        }
     }
 }
 
@@ -55,8 +45,8 @@ async fn write(control: KeyControl<'_>, resource: &Resource, publish: Publish) -
         Publish::Create(body) => create(control, resource, &body).await,
         Publish::Update { key, body } => {
             let read = Preconditions::of_read(&body);
-            control.replace(resource, &key, "", read, &body).await.context("update the ClusterTrustBundle")?;
-            tracing::info!(bundle = %key, "published the CA in place of what was there");
+            control.replace(resource, &key, "", read, &body).await.context("cannot update the ClusterTrustBundle")?;
+            tracing::info!(bundle = %key, "replaced published CA");
             Ok(Published::Yes)
         }
     }
@@ -65,24 +55,24 @@ async fn write(control: KeyControl<'_>, resource: &Resource, publish: Publish) -
 async fn create(control: KeyControl<'_>, resource: &Resource, body: &Value) -> anyhow::Result<Published> {
     match control.create(resource, "", json(body)).await {
         Ok(created) => {
-            tracing::info!(bundle = %created.metadata.key, "published the CA");
+            tracing::info!(bundle = %created.metadata.key, "published CA");
             Ok(Published::Yes)
         }
-        // A bundle that somebody else has created is looked at once it is seen.
+        // The watch will show the bundle that another client created.
         Err(error) if error.is_already_exists() => Ok(Published::NotSeen),
-        Err(error) => Err(error).context("create the ClusterTrustBundle"),
+        Err(error) => Err(error).context("cannot create the ClusterTrustBundle"),
     }
 }
 
-/// Each is tried, whatever becomes of the others.
+/// Deletes each bundle, even if the deletion of another fails.
 async fn delete_all(control: KeyControl<'_>, resource: &Resource, deletions: Vec<Deletion>) -> anyhow::Result<()> {
     let mut errors = Vec::new();
     for Deletion { key, uid } in deletions {
         match control.delete(resource, &key, &DeleteOptions::of(uid)).await {
-            Ok(()) => tracing::info!(bundle = %key, "deleted a bundle that is not the CA's"),
-            // Somebody was faster.
+            Ok(()) => tracing::info!(bundle = %key, "deleted outdated bundle"),
+            // Not `unless_gone`: bundles may not be served any more.
             Err(error) if error.is_object_not_found() => {}
-            Err(error) => errors.push(anyhow::Error::from(error).context(format!("delete {key}"))),
+            Err(error) => errors.push(anyhow::Error::from(error).context(format!("cannot delete {key}"))),
         }
     }
     aggregate(errors)

@@ -1,7 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change leads to a sync, which is in `changes`; and in which version bundles are served, which is in
-//! `versions`.
 
 mod changes;
 mod versions;
@@ -11,13 +8,13 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::controllers::root_ca::RootCa;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, first_stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::first_stage;
 use shared::runtime::queue::{Backoff, Cause};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::{SyncMetrics, register};
@@ -38,30 +35,29 @@ impl Operator for ClusterTrustBundlePublisherOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let effects = setup.effects(&queue);
         for InformerOnDemand { mut cluster_trust_bundles, need } in informers {
-            cluster_trust_bundles.on_change(effects.of(&caches, Caches::bundle_changed));
+            cluster_trust_bundles.on_change(effects.with(changes::bundle_changed));
             setup.watch_while(cluster_trust_bundles, &need);
         }
         let (versions, ready) = Versions::new(setup.feeder(), Arc::clone(&caches), queue.clone());
         setup.run("served-versions", ready, versions.run());
-        // Where there is no CA or no bundle is served, a decision says so.
+        // Without a CA, or if bundles are not served, this first sync records a decision that says so.
         let first = queue.clone();
         setup.at_start(move || first.add(&signer_key(), Cause::Event));
         let root_ca = RootCa::of_flags(&flags.root_ca_file, setup.flags());
         let syncing = queue.clone();
-        // The apiserver may have refused the CA before: another one ends the back-off.
+        // The apiserver may have refused the previous CA: a new one ends the back-off.
         root_ca.follow_flags(&flags.root_ca_file, setup, move || syncing.add(&signer_key(), Cause::Edit));
         let controller = PublisherController {
             caches,
             root_ca,
-            writer: Writer { control },
+            writer: Writer { ctx: ctx.clone() },
             metrics: register(setup.metrics()),
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
+            ctx,
         };
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
@@ -73,15 +69,14 @@ struct PublisherController {
     root_ca: Arc<RootCa>,
     writer: Writer,
     metrics: SyncMetrics,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for PublisherController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let started = self.clock.now();
+        let started = self.ctx.now();
         let result = self.publish(key).await;
-        let took = self.clock.now().duration_since(started).unsigned_abs();
+        let took = self.ctx.now().duration_since(started).unsigned_abs();
         self.metrics.observe(&result, took);
         result.map(|()| Requeue::Done)
     }
@@ -107,13 +102,12 @@ impl PublisherController {
         let observed = match plan_live_read(&observed) {
             None => observed,
             Some(live_read) => {
-                self.decisions.record(self.clock.now(), key, &live_read);
-                live_bundle(&self.writer.control, observed).await?
+                self.ctx.decide(key, &live_read);
+                live_bundle(self.ctx.control(), observed).await?
             }
         };
         let plan = plan(&observed);
-        self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { error } = self.writer.apply(key, &observed, plan).await;
-        error.map_or(Ok(()), Err)
+        self.ctx.decide(key, &plan);
+        self.writer.apply(key, &observed, plan).await
     }
 }

@@ -1,10 +1,9 @@
-//! Publishes the CA of the apiserver's certificate in a ClusterTrustBundle, from which a pod's volume takes it.
+//! Publishes the CA of the apiserver's certificate in a ClusterTrustBundle, for the projected volumes of pods.
 //!
-//! The bundle is called by a hash of the CA. Another CA gets another bundle, and then the one before goes.
+//! The bundle is named after a hash of the CA. A new CA gets a new bundle, and then the previous one is deleted.
 //!
 //! Reading order: [`objects`] (what is read of a bundle, and its versions) → [`controller`] (one sync; its `versions`
 //! find out whether bundles are served, its `changes` say what leads to a sync) → [`observe`] → [`plan`] → [`apply`].
-//! Left out: a status room, because a bundle has none.
 //!
 //! Upstream: `pkg/controller/certificates/clustertrustbundlepublisher`.
 

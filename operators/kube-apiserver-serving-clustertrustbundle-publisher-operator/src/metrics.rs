@@ -1,7 +1,4 @@
 //! Upstream's own metrics of this controller, under upstream's names.
-//!
-//! Left out: counting, which is [`shared::controllers::root_ca::metrics`]'; and what every operator shows (queues,
-//! requests, leadership), which is [`shared::runtime::metrics`]'.
 
 use shared::controllers::root_ca::metrics::Named;
 use shared::runtime::metrics::Metrics;

@@ -1,8 +1,6 @@
-//! The view of a ClusterTrustBundle: its certificates as one text; and the versions in which bundles are served.
-//!
-//! Left out: its signer, by which the apiserver selects. A bundle whose content is wrong is read anew before it is
-//! written, and travels as it is.
+//! The view of a ClusterTrustBundle: its certificates as one text. The versions and names of bundles.
 
+use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, null_as_default};
@@ -20,7 +18,7 @@ pub const ALPHA_CLUSTER_TRUST_BUNDLES: Resource =
 /// Upstream: `newKubeAPIServerSignerClusterTrustBundledPublisherController`,
 /// `cmd/kube-controller-manager/app/certificates.go`.
 pub const SIGNER: &str = "kubernetes.io/kube-apiserver-serving";
-/// The signer as the names of its bundles spell it, before a colon: the apiserver refuses another one.
+/// The signer as the apiserver requires it in the names of its bundles, before a colon.
 pub const SIGNER_IN_NAMES: &str = "kubernetes.io:kube-apiserver-serving";
 
 /// A version in which bundles are served.
@@ -33,7 +31,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The one to use first comes first, as upstream.
+    /// The preferred version comes first, as upstream.
     pub const ALL: [Self; 2] = [Self::Beta, Self::Alpha];
 
     /// Bundles in this version.
@@ -45,7 +43,7 @@ impl Version {
     }
 }
 
-/// A bundle of any version: they differ in nothing.
+/// A bundle. Its versions do not differ.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawClusterTrustBundle")]
 pub struct ClusterTrustBundle {
@@ -74,6 +72,18 @@ impl From<RawClusterTrustBundle> for ClusterTrustBundle {
     fn from(RawClusterTrustBundle { metadata, spec: RawSpec { trust_bundle } }: RawClusterTrustBundle) -> Self {
         Self { metadata, trust_bundle }
     }
+}
+
+/// How many bytes of the CA's hash are in the name of its bundle.
+const HASH_BYTES: usize = 12;
+
+/// The name of the bundle with this CA: its signer, and the beginning of the CA's hash.
+///
+/// Upstream: `constructBundleName`, `pkg/controller/certificates/clustertrustbundlepublisher/publisher.go`.
+pub fn bundle_name(ca: &str) -> String {
+    let hash = digest(&SHA256, ca.as_bytes());
+    let number = hash.as_ref().iter().take(HASH_BYTES).fold(0_u128, |number, byte| (number << 8) | u128::from(*byte));
+    format!("{SIGNER_IN_NAMES}:{number:0width$x}", width = 2 * HASH_BYTES)
 }
 
 /// The one key of the queue: the signer.

@@ -1,7 +1,4 @@
-//! Reads what is to be known of the signer's bundles: from the cache of the version that is served, and the CA's own
-//! bundle anew where its content is wrong.
-//!
-//! Left out: reading the CA, which is [`shared::controllers::root_ca`]'s, and asking which version is served.
+//! Reads the signer's bundles from the cache of the served version, and the CA's bundle live if the cached one is wrong.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,10 +10,9 @@ use shared::runtime::cache::Cache;
 use shared::runtime::control::Control;
 use shared::runtime::informer::{Informer, InformerBuilder, Need, Needed};
 
-use crate::objects::{ClusterTrustBundle, Version};
-use crate::plan::bundle_name;
+use crate::objects::{ClusterTrustBundle, Version, bundle_name};
 
-/// Those of the signer.
+/// The field selector of the signer's bundles.
 const OF_SIGNER: &str = "spec.signerName=kubernetes.io/kube-apiserver-serving";
 
 /// The observation of the signer.
@@ -28,7 +24,7 @@ pub struct Observed {
     pub ca: Option<Text>,
     /// All bundles of the signer, by name.
     pub bundles: Vec<Arc<ClusterTrustBundle>>,
-    /// The bundle of the CA as just read, with every field it has, if the cached one is wrong; none if it is gone.
+    /// The CA's bundle as read live, with every field, if the cached one is wrong; none if it is gone.
     pub live: Option<Value>,
 }
 
@@ -42,17 +38,17 @@ pub struct Caches {
 /// The bundles of the signer in one version.
 struct InVersion {
     bundles: Arc<Cache<ClusterTrustBundle>>,
-    /// They are followed while somebody holds this.
+    /// They are watched while this is held.
     need: Need,
 }
 
-/// The version that is followed.
+/// The watched version.
 struct Served {
     version: Version,
     _needed: Needed,
 }
 
-/// The informer that fills one of the caches, and the need for which it does.
+/// The informer that fills one of the caches, and the need that turns it on.
 pub(crate) struct InformerOnDemand {
     pub(crate) cluster_trust_bundles: Informer<ClusterTrustBundle>,
     pub(crate) need: Need,
@@ -85,17 +81,17 @@ impl Caches {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on bundles are followed in this version and in no other; gives whether that is news.
+    /// Watches bundles in this version and in no other. Returns whether that is a change.
     pub(crate) fn follow(&self, version: Option<Version>) -> bool {
         let mut served = self.served();
-        let is_news = served.as_ref().map(|served| served.version) != version;
-        if is_news {
+        let is_change = served.as_ref().map(|served| served.version) != version;
+        if is_change {
             *served = version.map(|version| Served { version, _needed: self.of(version).need.hold("") });
         }
-        is_news
+        is_change
     }
 
-    /// Reads the bundles of the signer; `ca` is to be published.
+    /// Reads the bundles of the signer, to publish `ca`.
     pub fn observe(&self, ca: Option<Text>) -> Observed {
         let served = self.served().as_ref().map(|served| served.version);
         let bundles = served.map(|version| self.of(version).bundles.all()).unwrap_or_default();
@@ -103,13 +99,13 @@ impl Caches {
     }
 }
 
-/// The same, with the CA's bundle as the apiserver has it.
+/// Reads the CA's bundle live.
 pub(crate) async fn live_bundle(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
     let (Some(version), Some(ca)) = (observed.served, &observed.ca) else { return Ok(observed) };
     let live = match control.get_raw(&version.resource(), &Key::new("", &bundle_name(ca))).await {
         Ok(live) => Some(live),
         Err(error) if error.is_object_not_found() => None,
-        Err(error) => return Err(error).context("read the ClusterTrustBundle anew"),
+        Err(error) => return Err(error).context("cannot read the ClusterTrustBundle"),
     };
     Ok(Observed { live, ..observed })
 }

@@ -1,33 +1,27 @@
-//! Whether the CA's bundle is created or set right, and which bundles of its signer go: a value made from what was
-//! observed, and nothing else.
+//! Whether the CA's bundle is created or corrected, and which bundles of its signer are deleted.
 //!
-//! Left out: whether the CA is one that the apiserver takes. It refuses a bundle with other than CA certificates, or
-//! with one of them twice, and says so.
+//! The apiserver validates the CA: it refuses a bundle with duplicates, or with certificates that are not CAs.
 //!
 //! Upstream: `syncClusterTrustBundle`, `pkg/controller/certificates/clustertrustbundlepublisher/publisher.go`.
 
 use std::fmt;
 use std::sync::Arc;
 
-use ring::digest::{SHA256, digest};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::runtime::decisions::{self, LiveRead, Reasoned};
 
-use crate::objects::{ClusterTrustBundle, SIGNER, SIGNER_IN_NAMES, Version};
+use crate::objects::{ClusterTrustBundle, SIGNER, Version, bundle_name};
 use crate::observe::Observed;
-
-/// How many bytes of the hash are in a name.
-const NAMED: usize = 12;
 
 /// The decision about the signer's bundles, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The bundle of the CA comes first: there is always one.
+    /// The first step: write the CA's bundle, so that there is always one.
     pub publish: Publish,
-    /// The others go once it is as it should be.
+    /// The second step: delete the other bundles.
     pub delete: Vec<Deletion>,
     /// Why.
     pub reason: Reason,
@@ -36,51 +30,51 @@ pub struct Plan {
 /// The write of the CA's bundle, if it needs one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Publish {
-    /// It needs none.
+    /// Write nothing.
     Nothing,
-    /// It is created, so.
+    /// Create this bundle.
     Create(Value),
-    /// It is set right.
+    /// Correct the bundle.
     Update {
-        /// This one.
+        /// Its key.
         key: Key,
-        /// All of it, with the uid and the version that were read.
+        /// The whole bundle, with the uid and the version that were read.
         body: Value,
     },
 }
 
-/// A bundle that goes.
+/// A bundle to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// This one.
+    /// Its key.
     pub key: Key,
-    /// And no other of its name.
+    /// Its uid.
     pub uid: Uid,
 }
 
-/// Why bundles are written, or none is.
+/// Why bundles are written or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// The apiserver serves no bundles.
     NotServed,
-    /// Nobody has said what is to be published.
+    /// There is no CA to publish.
     NoCa,
-    /// The CA's bundle has been deleted, which the cache will show.
+    /// The CA's bundle was deleted, which the cache does not show yet.
     Deleted,
-    /// The CA's bundle is as it should be.
+    /// The CA's bundle is right.
     Published {
-        /// How many others the signer has that are to go.
+        /// How many other bundles of the signer are deleted.
         others: usize,
     },
     /// The CA has no bundle.
     NoBundle {
-        /// How many others the signer has that are to go.
+        /// How many other bundles of the signer are deleted.
         others: usize,
     },
-    /// The CA's bundle has another content.
+    /// The CA's bundle has other content.
     Wrong {
-        /// How many others the signer has that are to go.
+        /// How many other bundles of the signer are deleted.
         others: usize,
     },
 }
@@ -99,23 +93,14 @@ impl Plan {
     }
 }
 
-/// The name of the bundle with this CA: its signer, and the beginning of the CA's hash.
-///
-/// Upstream: `constructBundleName`.
-pub fn bundle_name(ca: &str) -> String {
-    let hash = digest(&SHA256, ca.as_bytes());
-    let named = hash.as_ref().iter().take(NAMED).fold(0_u128, |named, byte| (named << 8) | u128::from(*byte));
-    format!("{SIGNER_IN_NAMES}:{named:0width$x}", width = 2 * NAMED)
-}
-
-/// Plans to read the CA's bundle anew where the cached one is wrong: what is written back has every field.
+/// Plans to read the CA's bundle live if the cached one is wrong, because an update must send every field.
 pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Reason>> {
     let Observed { served, ca, bundles, live: _ } = observed;
     let (Some(_), Some(ca)) = (served, ca) else { return None };
     let name = bundle_name(ca);
     let own = bundles.iter().find(|bundle| bundle.metadata.name() == name)?;
     let reason = Reason::Wrong { others: deletions(bundles, &name).len() };
-    (own.trust_bundle != *ca).then_some(LiveRead { step: "read the CA's bundle anew", reason })
+    (own.trust_bundle != *ca).then_some(LiveRead { step: "reread the CA's bundle", reason })
 }
 
 /// Decides about the signer's bundles.
@@ -139,15 +124,14 @@ pub fn plan(observed: &Observed) -> Plan {
     Plan { publish, delete, reason }
 }
 
-/// The bundles that are not called so. One that is being deleted already, and that only a finalizer keeps, is not
-/// deleted again.
+/// The bundles of other names, without those that are being deleted already.
 fn deletions(bundles: &[Arc<ClusterTrustBundle>], name: &str) -> Vec<Deletion> {
     let others = bundles.iter().map(|bundle| &bundle.metadata);
     let others = others.filter(|metadata| metadata.name() != name && !metadata.is_being_deleted());
     others.map(|metadata| Deletion { key: metadata.key.clone(), uid: metadata.uid }).collect()
 }
 
-/// The bundle as it is to be written, with everything else that is in it; none if nothing is wrong with it any more.
+/// The corrected bundle with all its other fields; none if it is right by now.
 fn updated(live: &Value, ca: &Text) -> Option<Value> {
     if live.pointer("/spec/trustBundle").and_then(Value::as_str) == Some(ca.as_str()) {
         return None;
@@ -189,7 +173,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let others = match self {
             Self::NotServed => return f.write_str("the apiserver serves no bundles"),
-            Self::NoCa => return f.write_str("no CA to publish: --root-ca-file gives one"),
+            Self::NoCa => return f.write_str("no CA to publish; set --root-ca-file"),
             Self::Deleted => return f.write_str("the CA's bundle was deleted"),
             Self::Published { others } => {
                 f.write_str("the CA's bundle is right")?;
@@ -200,13 +184,13 @@ impl fmt::Display for Reason {
                 others
             }
             Self::Wrong { others } => {
-                f.write_str("the CA's bundle has another content")?;
+                f.write_str("the CA's bundle has other content")?;
                 others
             }
         };
         match others {
             0 => Ok(()),
-            others => write!(f, "; {others} of the signer's bundles are not the CA's"),
+            others => write!(f, "; other bundles of the signer: {others}"),
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::objects::{
-    ClusterTrustBundle, SIGNER, Version, is_of_signer,
+    ClusterTrustBundle, SIGNER, Version, bundle_name, is_of_signer,
 };
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::observe::Observed;
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::plan::{
-    Deletion, Plan, Publish, bundle_name, plan, plan_live_read,
+    Deletion, Plan, Publish, plan, plan_live_read,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -45,15 +45,15 @@ fn the_ca_has_its_bundle_and_the_signer_has_no_other() {
     // "no CTBs exist", "no CTBs for the current signer exist"
     check(&[], "create the CA's bundle (the CA has no bundle)");
     // "CTB for the signer exists with different content"
-    check(&[bundle(NAME, "olddata")], &format!("update {NAME} (the CA's bundle has another content)"));
+    check(&[bundle(NAME, "olddata")], &format!("update {NAME} (the CA's bundle has other content)"));
     // "multiple CTBs for the signer"
     let delete = format!("delete {OTHER}");
-    let more = "; 1 of the signer's bundles are not the CA's";
+    let more = "; other bundles of the signer: 1";
     check(&[bundle(NAME, CA), bundle(OTHER, CA)], &format!("{delete} (the CA's bundle is right{more})"));
     // "multiple CTBs for the signer - the one with the proper name needs changing"
     check(
         &[bundle(NAME, "olddata"), bundle(OTHER, CA)],
-        &format!("update {NAME}, {delete} (the CA's bundle has another content{more})"),
+        &format!("update {NAME}, {delete} (the CA's bundle has other content{more})"),
     );
     // "another CTB with a different name exists for the signer"
     check(&[bundle(OTHER, CA)], &format!("create the CA's bundle, {delete} (the CA has no bundle{more})"));
@@ -67,7 +67,7 @@ fn nothing_is_written_where_no_bundle_is_served_or_no_ca_is_known() {
     let unserved = Observed { served: None, ..there.clone() };
     assert_eq!(plan(&unserved).to_string(), "nothing (the apiserver serves no bundles)");
     let nameless = Observed { ca: None, ..there };
-    assert_eq!(plan(&nameless).to_string(), "nothing (no CA to publish: --root-ca-file gives one)");
+    assert_eq!(plan(&nameless).to_string(), "nothing (no CA to publish; set --root-ca-file)");
     assert_eq!((plan_live_read(&unserved), plan_live_read(&nameless)), (None, None));
 }
 
@@ -93,10 +93,10 @@ fn a_new_bundle_is_upstreams_in_the_version_that_is_served() {
 fn what_the_apiserver_has_is_decided_on_where_the_cache_is_behind() {
     let spoilt = observed(&[bundle(NAME, "olddata"), bundle(OTHER, CA)]);
     let reading = plan_live_read(&spoilt).map(|read| read.to_string());
-    let reason = "the CA's bundle has another content; 1 of the signer's bundles are not the CA's";
-    assert_eq!(reading, Some(format!("read the CA's bundle anew ({reason})")));
+    let reason = "the CA's bundle has other content; other bundles of the signer: 1";
+    assert_eq!(reading, Some(format!("reread the CA's bundle ({reason})")));
     let behind = |live: Option<Value>| plan(&Observed { live, ..spoilt.clone() }).to_string();
-    let right = format!("delete {OTHER} (the CA's bundle is right; 1 of the signer's bundles are not the CA's)");
+    let right = format!("delete {OTHER} (the CA's bundle is right; other bundles of the signer: 1)");
     assert_eq!(behind(Some(bundle(NAME, CA).json().clone())), right);
     // The others stay until there is one again.
     assert_eq!(behind(None), "nothing (the CA's bundle was deleted)");

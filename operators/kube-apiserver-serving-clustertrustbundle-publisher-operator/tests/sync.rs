@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::controller::ClusterTrustBundlePublisherOperator;
+use kube_apiserver_serving_clustertrustbundle_publisher_operator::objects::bundle_name;
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::objects::{
     ALPHA_CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES, SIGNER, is_of_signer,
 };
-use kube_apiserver_serving_clustertrustbundle_publisher_operator::plan::bundle_name;
 use serde_json::{Value, json};
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
@@ -288,11 +288,11 @@ fn why_says_what_is_wrong_before_it_is_read_anew() {
         server.on("update", BUNDLES).answer(403, "Forbidden", "not permitted to attest");
         spoil(&server);
         running.pass(Duration::from_millis(5)).await;
-        let reading = "read the CA's bundle anew (the CA's bundle has another content)";
+        let reading = "reread the CA's bundle (the CA's bundle has other content)";
         assert_eq!(now(&running).as_deref(), Some(reading));
         let decided = running.why(&format!("{PATH}{name}")).keys[0].last[0].stages.clone();
         let decided: Vec<String> = decided.into_iter().map(|stage| stage.text).collect();
-        assert_eq!(decided, [reading, &format!("update {name} (the CA's bundle has another content)")]);
+        assert_eq!(decided, [reading, &format!("update {name} (the CA's bundle has other content)")]);
         assert!(running.why(&format!("{PATH}{OTHERS}")).keys.is_empty(), "it is another signer's");
     });
 }

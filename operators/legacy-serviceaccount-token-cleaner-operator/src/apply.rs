@@ -12,13 +12,11 @@ use crate::objects::{INVALID_SINCE, LAST_USED, SECRETS};
 use crate::observe::Observed;
 use crate::plan::{Plan, Reason};
 
-/// Marks and deletes tokens.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan in the round of this key.
     pub(crate) async fn apply(&self, round: &Key, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let (key, control) = (&observed.token.metadata.key, self.ctx.for_name(round));
         match plan {

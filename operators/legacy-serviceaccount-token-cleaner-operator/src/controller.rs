@@ -26,7 +26,6 @@ use changes::{round_key, tracking_changed};
 /// Upstream: `DefaultCleanerSyncInterval`.
 const INTERVAL: Duration = Duration::from_hours(24);
 
-/// The operator as a process.
 pub struct LegacyServiceAccountTokenCleanerOperator;
 
 impl Operator for LegacyServiceAccountTokenCleanerOperator {
@@ -51,7 +50,6 @@ impl Operator for LegacyServiceAccountTokenCleanerOperator {
     }
 }
 
-/// Checks all tokens.
 struct CleanerController {
     caches: Caches,
     /// `--legacy-service-account-token-clean-up-period`.

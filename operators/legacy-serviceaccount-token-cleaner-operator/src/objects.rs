@@ -10,13 +10,10 @@ use shared::api::resource::Resource;
 
 use day::Day;
 
-/// `v1` `Secret`.
 pub const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
 
-/// `v1` `ServiceAccount`.
 pub const SERVICE_ACCOUNTS: Resource = Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts");
 
-/// `v1` `ConfigMap`.
 pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "configmaps");
 
 /// The field selector of tokens; no other Secret is read. Upstream: `SecretTypeServiceAccountToken`.
@@ -42,7 +39,6 @@ pub fn tracking_key() -> Key {
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawTracking")]
 pub struct Tracking {
-    /// Its metadata.
     pub metadata: Meta,
     /// The first day of tracking; none if it has none.
     pub since: Option<Day>,
@@ -74,7 +70,6 @@ pub enum LabelledDay {
     None,
     /// It is not a day.
     Unreadable,
-    /// A day.
     Day(Day),
 }
 
@@ -100,11 +95,9 @@ pub struct AccountName {
     pub uid: Text,
 }
 
-/// A ServiceAccount.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawServiceAccount")]
 pub struct ServiceAccount {
-    /// Its metadata.
     pub metadata: Meta,
     /// The names of the Secrets that it lists: the tokens that a controller created for it, none that a person created.
     pub secrets: Box<[Text]>,

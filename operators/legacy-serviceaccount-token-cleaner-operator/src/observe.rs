@@ -19,10 +19,8 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 use crate::objects::pod::Pod;
 use crate::objects::{SECRETS, SERVICE_ACCOUNTS, ServiceAccount, TOKENS, TRACKING, Token, Tracking, tracking_key};
 
-/// The observation of one token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The token.
     pub token: Token,
     /// The account of the name that it names; none if it does not exist or was not read.
     pub account: Option<ServiceAccount>,
@@ -30,26 +28,22 @@ pub struct Observed {
     pub used_by: Option<Text>,
 }
 
-/// The cache of this operator.
 pub struct Caches {
     /// ConfigMaps with the name of the tracking ConfigMap.
     pub config_maps: Arc<Cache<Tracking>>,
 }
 
-/// The informer that fills the cache.
 pub(crate) struct Informers {
     pub(crate) config_maps: Informer<Tracking>,
 }
 
 impl Caches {
-    /// An empty cache, and the informer that fills it.
     pub(crate) fn new() -> (Self, Informers) {
         let (_, name) = TRACKING;
         let config_maps = InformerBuilder::new().fields(format!("metadata.name={name}")).build();
         (Self { config_maps: config_maps.cache() }, Informers { config_maps })
     }
 
-    /// The tracking ConfigMap; none if it does not exist.
     pub(crate) fn tracking(&self) -> Option<Arc<Tracking>> {
         self.config_maps.get(&tracking_key())
     }

@@ -18,32 +18,24 @@ use crate::objects::{INVALID_SINCE, LAST_USED, LabelledDay, Token, Tracking};
 use crate::observe::Observed;
 pub use reasons::{Reason, RoundReason};
 
-/// The decision about a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
-    /// Check no token.
     Nothing(RoundReason),
-    /// Check all tokens.
     Check(RoundReason),
 }
 
-/// The decision about a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Write nothing.
     Keep(Reason),
     /// Add the label that makes it invalid.
     Mark {
         /// The day in the label.
         since: Day,
-        /// Its uid.
         uid: Uid,
         /// When it was last used; none if never while tracked.
         last_used: Option<Day>,
     },
-    /// Delete it.
     Delete {
-        /// Since when it is invalid.
         since: Day,
         /// The observed state: a token that has just been used or lost the label stays.
         preconditions: Preconditions,
@@ -91,7 +83,6 @@ pub fn plan_live_read(observed: &Observed, period: Duration, now: Timestamp) -> 
     kept(token, period, now).is_none().then_some(LiveRead { step, reason })
 }
 
-/// Decides for one token.
 pub fn plan(observed: &Observed, period: Duration, now: Timestamp) -> Plan {
     let Observed { token, account, used_by } = observed;
     if let Some(reason) = kept(token, period, now) {

@@ -1,6 +1,4 @@
-//! Empties kinds and writes the namespace.
-//!
-//! Left out: deciding which kinds, in which order, and what follows.
+//! Deletes the objects of kinds, and writes the namespace.
 
 use anyhow::Context;
 use futures::{StreamExt, stream};
@@ -9,55 +7,31 @@ use serde_json::Value;
 use shared::api::object::Key;
 use shared::api::resource::{NAMESPACES, PODS, Resource};
 use shared::api::time::Time;
-use shared::runtime::api_error::ApiError;
+use shared::runtime::api_error::{ApiError, ResultExt};
 use shared::runtime::client::Accept;
-use shared::runtime::clock::Clock;
-use shared::runtime::control::{Control, DeleteOptions, KeyControl, Preconditions, Propagation, Selection, Written};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{DeleteOptions, KeyControl, Preconditions, Propagation, Selection, Written};
 
-use crate::objects::{Item, ItemMeta, LiveNamespace};
+use crate::objects::{Emptied, Item, ItemMeta, LiveNamespace, Round};
 use crate::observe::{Observed, is_unsupported, live_grace_seconds, live_remaining};
-use crate::plan::{Content, Emptied, KindToEmpty, judge, remaining_grace};
+use crate::plan::{Content, KindToEmpty, judge, remaining_grace};
 
-/// So many kinds at once, once the pods are gone.
+/// How many kinds are emptied at the same time after the pods are gone.
 const AT_ONCE: usize = 8;
 
 /// Empties and writes namespaces.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
-    pub(crate) clock: Clock,
-}
-
-/// How far emptying a namespace has come.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Why not all kinds are known.
-    pub undiscovered: Option<String>,
-    /// The result of emptying the pods.
-    pub pods: Option<Emptied>,
-    /// The result of emptying the other kinds; none while pods remain.
-    pub others: Vec<Emptied>,
-}
-
-impl Outcome {
-    /// Whether pods remain, so that nothing else is touched.
-    pub fn waits_for_pods(&self) -> bool {
-        self.pods.as_ref().is_some_and(|pods| pods.remaining > 0)
-    }
-
-    /// All kinds.
-    pub fn kinds(&self) -> impl Iterator<Item = &Emptied> {
-        self.pods.iter().chain(&self.others)
-    }
+    pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Empties a namespace: the pods, and once there are none, everything else.
-    pub(crate) async fn apply(&self, observed: &Observed, plan: Content) -> Outcome {
+    /// Empties a namespace: first the pods, and once they are gone everything else.
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Content) -> Round {
         let Content { since, pods, others, undiscovered } = plan;
         let Observed { namespace } = observed;
-        let (key, now) = (namespace.key(), self.clock.now());
-        let empty = |kind| empty_kind(self.control.for_name(&key), namespace.name(), kind, since, now);
-        let mut outcome = Outcome { undiscovered, ..Outcome::default() };
+        let (key, now) = (namespace.key(), self.ctx.now());
+        let empty = |kind| empty_kind(self.ctx.for_name(&key), namespace.name(), kind, since, now);
+        let mut outcome = Round { undiscovered, ..Round::default() };
         if let Some(pods) = pods {
             outcome.pods = Some(empty(pods).await);
         }
@@ -67,8 +41,7 @@ impl Writer {
         outcome
     }
 
-    /// Writes this body to `/status`; from then on that is what was observed. Gives whether the namespace is still
-    /// there.
+    /// Writes this body to `/status`, and updates the observation. Returns whether the namespace still exists.
     pub(crate) async fn write_status(&self, observed: &mut Observed, body: Value) -> anyhow::Result<bool> {
         let Some(written) = self.replace(observed, "status", &body).await? else { return Ok(false) };
         observed.namespace = LiveNamespace(body);
@@ -76,22 +49,19 @@ impl Writer {
         Ok(true)
     }
 
-    /// Writes this body to `/finalize`, which lets the namespace go.
+    /// Writes this body to `/finalize`: the apiserver removes the namespace if no finalizer is left.
     pub(crate) async fn finalize(&self, observed: &Observed, body: &Value) -> anyhow::Result<()> {
         self.replace(observed, "finalize", body).await?;
-        tracing::info!(key = %observed.namespace.key(), "the namespace is empty");
+        tracing::info!(key = %observed.namespace.key(), "finalized namespace");
         Ok(())
     }
 
     /// PUT of a namespace's subresource; none if the namespace is gone.
     async fn replace(&self, observed: &Observed, subresource: &str, body: &Value) -> anyhow::Result<Option<Written>> {
         let key = observed.namespace.key();
-        let control = self.control.for_name(&key);
-        match control.replace(&NAMESPACES, &key, subresource, Preconditions::of_read(body), body).await {
-            Ok(written) => Ok(Some(written)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("write the namespace's {subresource}")),
-        }
+        let control = self.ctx.for_name(&key);
+        let written = control.replace(&NAMESPACES, &key, subresource, Preconditions::of_read(body), body).await;
+        written.unless_gone().with_context(|| format!("cannot write the namespace's {subresource}"))
     }
 }
 
@@ -129,7 +99,7 @@ async fn try_empty(
     Ok(left)
 }
 
-/// Gives whether the kind has this call.
+/// Returns whether the kind supports this call.
 async fn delete_collection(control: KeyControl<'_>, namespace: &str, kind: &KindToEmpty) -> Result<bool, ApiError> {
     if !kind.can_delete_collection {
         return Ok(false);

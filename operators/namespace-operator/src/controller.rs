@@ -1,6 +1,4 @@
-//! Wiring, and one sync from observation to finalization.
-//!
-//! Left out: which change leads to a sync, which is `changes`'.
+//! The operator as a process, and one sync on one screen.
 
 mod changes;
 
@@ -11,8 +9,8 @@ use anyhow::bail;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::runtime::api_error::ApiError;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, Reasoned, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::informer::Feeder;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
@@ -22,12 +20,11 @@ use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::Namespace;
-use crate::observe::{Caches, live_served, observe};
+use crate::observe::{Caches, Informers, live_served, observe};
 use crate::plan::{Next, Pass, Plan, next_step, pass, plan, plan_content};
 use crate::status::next_status;
-use changes::namespace_changed;
 
-/// Upstream's, but for the 60 s at most: no operator waits longer than 30 s.
+/// Upstream's, except for its maximum of 60 s: no operator waits longer than 30 s.
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(5), max: Duration::from_secs(30) };
 
 /// The operator as a process.
@@ -39,18 +36,16 @@ impl Operator for NamespaceOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, BACKOFF);
-        let (caches, mut informers) = Caches::new();
-        let caches = Arc::new(caches);
-        let effects = setup.effects(&queue);
-        informers.namespaces.on_change(effects.of(&caches, |_, change| namespace_changed(change)));
-        setup.watch(informers.namespaces);
+        let ctx = setup.context(&queue);
+        let (caches, Informers { mut namespaces }) = Caches::new();
+        namespaces.on_change(setup.effects(&queue).with(changes::namespace_changed));
+        setup.watch(namespaces);
         let controller = NamespaceController {
             caches,
             feeder: setup.feeder(),
-            writer: Writer { control: setup.control(&queue), clock: setup.clock() },
+            writer: Writer { ctx: ctx.clone() },
             sync_period: flags.namespace_sync_period.0,
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
+            ctx,
         };
         setup.work(Arc::new(controller), &queue, flags.concurrent_namespace_syncs);
     }
@@ -58,12 +53,11 @@ impl Operator for NamespaceOperator {
 
 /// Empties namespaces.
 struct NamespaceController {
-    caches: Arc<Caches>,
+    caches: Caches,
     feeder: Feeder,
     writer: Writer,
     sync_period: Duration,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for NamespaceController {
@@ -71,14 +65,12 @@ impl Controller for NamespaceController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(due) = self.pass(key) else { return Ok(Requeue::Done) };
         if !due.is_due() {
-            self.record(key, &due);
+            self.ctx.decide(key, &due);
             return Ok(Requeue::Done);
         }
-        let Some(mut observed) = observe(&self.writer.control, key).await? else {
-            return Ok(Requeue::Done);
-        };
+        let Some(mut observed) = observe(self.ctx.control(), key).await? else { return Ok(Requeue::Done) };
         let planned = plan(&observed);
-        self.record(key, &planned);
+        self.ctx.decide(key, &planned);
         let Plan::Empty { phase, since } = planned else { return Ok(Requeue::Done) };
         if let Some(body) = phase
             && !self.writer.write_status(&mut observed, body).await?
@@ -87,23 +79,23 @@ impl Controller for NamespaceController {
         }
 
         let content = plan_content(live_served(&self.feeder).await, since);
-        self.record(key, &content);
+        self.ctx.decide(key, &content);
         let outcome = self.writer.apply(&observed, content).await;
-        if let Some(body) = next_status(&observed, &outcome, self.clock.now()) {
+        if let Some(body) = next_status(&observed, &outcome, self.ctx.now()) {
             match self.writer.write_status(&mut observed, body).await {
                 Ok(true) => {}
                 Ok(false) => return Ok(Requeue::Done),
                 Err(error) if ApiError::is_shadows(&error) => {}
-                // The next round writes it.
+                // The next round retries.
                 Err(error) => tracing::warn!(%key, error = format!("{error:#}"), "cannot write the conditions"),
             }
         }
 
         let next = next_step(&observed, &outcome, self.sync_period);
-        self.record(key, &next);
+        self.ctx.decide(key, &next);
         match next {
             Next::Finalize { body, kept: _ } => self.writer.finalize(&observed, &body).await.map(|()| Requeue::Done),
-            Next::After(delay, _) => Ok(Requeue::After(delay, "the end of what remains in it")),
+            Next::After(delay, _) => Ok(Requeue::After(delay, "the remaining content")),
             Next::Failed { errors, reason: _ } => bail!(errors.join("; ")),
         }
     }
@@ -112,20 +104,19 @@ impl Controller for NamespaceController {
         object.key_of(&Namespace::RESOURCE)
     }
 
-    /// All but the question whether it is due is asked live.
+    fn status_of(&self) -> Option<Resource> {
+        Some(Namespace::RESOURCE)
+    }
+
+    /// Everything after this first stage needs live reads.
     fn preview(&self, key: &Key) -> Vec<Stage> {
         self.pass(key).iter().map(stage).collect()
     }
 }
 
 impl NamespaceController {
-    /// The cached namespace; none if it is gone or not being deleted.
+    /// Whether the cached namespace is due; none if it is gone.
     fn pass(&self, key: &Key) -> Option<Pass> {
         self.caches.namespaces.get(key).map(|namespace| pass(&namespace))
-    }
-
-    /// Each decision is a stage of the record of its sync.
-    fn record(&self, key: &Key, stage: &impl Reasoned) {
-        self.decisions.record(self.clock.now(), key, stage);
     }
 }

@@ -1,7 +1,6 @@
 //! The flags: those every operator has, and upstream's of this controller.
 //!
-//! Left out: a resync. What it is for, looking again at a namespace whose pods end before their time, the namespace's own
-//! timer does.
+//! Left out: a resync. The timer of each namespace has the same purpose: a check before the grace period of its pods ends.
 
 use shared::runtime::flags::{GoDuration, at_least_one};
 
@@ -12,8 +11,8 @@ pub struct Flags {
     /// termination, but more CPU (and network) load.
     #[arg(long, default_value_t = 10, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_namespace_syncs: usize,
-    /// The period for syncing namespace life-cycle updates: a namespace that is not empty yet is looked at again after
-    /// this time at the latest; 0 leaves it at what its pods' grace periods ask for.
+    /// The period for syncing namespace life-cycle updates: the longest time until a namespace that is not empty yet is
+    /// synced again. 0 means no limit: the grace periods of its pods decide.
     #[arg(long, default_value = "5m0s", value_name = "DURATION")]
     pub namespace_sync_period: GoDuration,
 }

@@ -1,9 +1,8 @@
-//! Empties namespaces that are being deleted, and then lets them go.
+//! Deletes the content of namespaces that are being deleted, and then finalizes them.
 //!
-//! Reading order: [`objects`] (a namespace, word for word) → [`controller`] (one sync) → [`observe`] → [`plan`] (what to
+//! Reading order: [`objects`] (a namespace, with every field) → [`controller`] (one sync) → [`observe`] → [`plan`] (what to
 //! delete in which order, and what follows from what remains) → [`apply`] → [`status`] (the conditions).
 //! Upstream: `pkg/controller/namespace`.
-//! Left out: what is in other namespaces and refers to this one.
 
 pub mod apply;
 pub mod controller;

@@ -1,10 +1,12 @@
-//! A namespace as it is cached (its metadata) and as it is read before anything is decided (word for word).
-//!
-//! Left out: every field this build does not know, which travels through reads and writes as it is.
+//! A namespace as cached (its metadata) and as read live (with every field, so that a write keeps unknown ones), and what
+//! remains in it.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::resource::Resource;
 use shared::api::time::Time;
 
 pub use shared::api::namespace::Namespace;
@@ -15,7 +17,7 @@ pub const KUBERNETES: &str = "kubernetes";
 /// The phase of a namespace that is being deleted.
 pub const TERMINATING: &str = "Terminating";
 
-/// A namespace at this moment, with every field it has.
+/// A namespace as read live, with every field.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct LiveNamespace(pub Value);
@@ -60,7 +62,7 @@ impl LiveNamespace {
         finalizers.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// The version that a write made of it.
+    /// Stores the version after a write.
     pub fn set_version(&mut self, version: ResourceVersion) {
         self.0["metadata"]["resourceVersion"] = version.to_string().into();
     }
@@ -69,7 +71,7 @@ impl LiveNamespace {
 /// The fields of an object to delete.
 #[derive(Debug, Default, Deserialize)]
 pub struct Item {
-    /// All that is read of it.
+    /// Its metadata.
     #[serde(default)]
     pub metadata: ItemMeta,
 }
@@ -80,7 +82,7 @@ pub struct ItemMeta {
     /// Its name.
     #[serde(default)]
     pub name: String,
-    /// Its uid as it is written.
+    /// Its uid.
     #[serde(default)]
     pub uid: String,
     /// Its finalizers.
@@ -88,7 +90,7 @@ pub struct ItemMeta {
     pub finalizers: Option<Vec<String>>,
 }
 
-/// The field of a pod: how long it may take to end.
+/// The fields of a pod that say how long it may take to end.
 #[derive(Debug, Default, Deserialize)]
 pub struct Pod {
     #[serde(default)]
@@ -111,12 +113,57 @@ struct PodStatus {
 }
 
 impl Pod {
-    /// The seconds it may take to end; none where it has ended.
+    /// The seconds it may take to end; 0 if it has ended.
     pub fn grace_seconds(&self) -> i64 {
         match self.status.phase.as_str() {
             "Succeeded" | "Failed" => 0,
             _ => self.spec.termination_grace_period_seconds.unwrap_or(0),
         }
+    }
+}
+
+/// The result of deleting the objects of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emptied {
+    /// The kind.
+    pub resource: Resource,
+    /// How many seconds the remaining objects may take.
+    pub estimate_seconds: i64,
+    /// How many objects remain.
+    pub remaining: usize,
+    /// How many of them have each finalizer.
+    pub finalizers: BTreeMap<String, usize>,
+    /// The error.
+    pub error: Option<String>,
+}
+
+impl Emptied {
+    /// A kind without known remaining objects.
+    pub fn nothing(resource: Resource) -> Self {
+        Self { resource, estimate_seconds: 0, remaining: 0, finalizers: BTreeMap::new(), error: None }
+    }
+}
+
+/// The result of one round over all kinds of a namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Why not all kinds are known.
+    pub undiscovered: Option<String>,
+    /// The result for pods.
+    pub pods: Option<Emptied>,
+    /// The results for the other kinds; empty while pods remain.
+    pub others: Vec<Emptied>,
+}
+
+impl Round {
+    /// Whether pods remain: the other kinds wait for them.
+    pub fn waits_for_pods(&self) -> bool {
+        self.pods.as_ref().is_some_and(|pods| pods.remaining > 0)
+    }
+
+    /// All kinds.
+    pub fn kinds(&self) -> impl Iterator<Item = &Emptied> {
+        self.pods.iter().chain(&self.others)
     }
 }
 

@@ -1,6 +1,4 @@
-//! The reads for one round: the namespace, the served resources, the pods' grace, and the remaining objects of a kind.
-//!
-//! All of it is read live but whether the namespace is being deleted, which the cache knows.
+//! The live reads of one round: the namespace, the served resources, the pods' grace, the remaining objects of a kind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::{NAMESPACES, PODS, Resource};
-use shared::runtime::api_error::ApiError;
+use shared::runtime::api_error::{ApiError, ResultExt};
 use shared::runtime::cache::Cache;
 use shared::runtime::client::Accept;
 use shared::runtime::control::{Control, Selection};
@@ -28,10 +26,10 @@ pub(crate) struct Informers {
     pub(crate) namespaces: Informer<Namespace>,
 }
 
-/// The observation for one pass over a namespace.
+/// The observation for one round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The namespace at this moment.
+    /// The namespace as read live.
     pub namespace: LiveNamespace,
 }
 
@@ -56,13 +54,10 @@ impl Caches {
 /// Observes one namespace; none if it is gone.
 ///
 /// # Errors
-/// When the apiserver does not say what the namespace is like.
+/// If the namespace cannot be read.
 pub async fn observe(control: &Control, key: &Key) -> anyhow::Result<Option<Observed>> {
-    match control.get_raw(&NAMESPACES, key).await {
-        Ok(namespace) => Ok(Some(Observed { namespace: LiveNamespace(namespace) })),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error).context("read the namespace"),
-    }
+    let namespace = control.get_raw(&NAMESPACES, key).await.unless_gone().context("cannot read the namespace")?;
+    Ok(namespace.map(|namespace| Observed { namespace: LiveNamespace(namespace) }))
 }
 
 /// The served resources.
@@ -102,7 +97,7 @@ pub struct Remaining {
     pub finalizers: BTreeMap<String, usize>,
 }
 
-/// The remaining objects of a kind; none if it cannot be listed.
+/// Lists the remaining objects of a kind; none if it does not support lists.
 pub async fn live_remaining(control: &Control, resource: &Resource, namespace: &str) -> Result<Remaining, ApiError> {
     let mut remaining = Remaining::default();
     let listed = control
@@ -119,7 +114,7 @@ pub async fn live_remaining(control: &Control, resource: &Resource, namespace: &
     }
 }
 
-/// Whether the kind has no such call at all.
+/// Whether the kind does not support the call.
 pub fn is_unsupported(error: &ApiError) -> bool {
     error.is_not_found() || error.is_method_not_supported()
 }

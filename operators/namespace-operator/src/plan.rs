@@ -1,8 +1,7 @@
-//! Decides whether to empty a namespace, of which kinds and in which order, and what follows from the remaining
-//! objects.
+//! Whether to empty a namespace, of which kinds and in which order, and what follows from the remaining objects.
 //!
-//! In three stages, each knowing what the one before has learned: [`plan`], [`plan_content`] and [`next_step`]; before
-//! them [`pass`] says by the cache alone whether they are due.
+//! [`pass`] decides from the cache whether a sync is due. Then [`plan`], [`plan_content`] and [`next_step`] decide in turn,
+//! each after another live read.
 //!
 //! Upstream: `pkg/controller/namespace/deletion/namespaced_resources_deleter.go`.
 
@@ -18,8 +17,7 @@ use shared::api::resource::{PODS, Resource};
 use shared::api::time::Time;
 use shared::runtime::decisions::{self, Reasoned};
 
-use crate::apply::Outcome;
-use crate::objects::{KUBERNETES, LiveNamespace, Namespace, TERMINATING};
+use crate::objects::{Emptied, KUBERNETES, LiveNamespace, Namespace, Round, TERMINATING};
 use crate::observe::{Observed, Served};
 pub use reasons::{ContentReason, NextReason, Reason, Remains};
 
@@ -33,14 +31,14 @@ pub struct Pass {
     pub reason: Reason,
 }
 
-/// Decides by what the cache knows.
+/// Decides from the cache.
 pub fn pass(namespace: &Namespace) -> Pass {
     let since = namespace.metadata.deletion;
     Pass { reason: since.map_or(Reason::NotDeleted, |since| Reason::BeingDeleted { since }) }
 }
 
 impl Pass {
-    /// Whether it is.
+    /// Whether it is due.
     pub fn is_due(&self) -> bool {
         matches!(self.reason, Reason::BeingDeleted { .. })
     }
@@ -49,11 +47,11 @@ impl Pass {
 /// The decision about a namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Nothing, and why.
+    /// Write nothing.
     Nothing(Reason),
-    /// Empty it; before that, its phase is to be written if a body is given.
+    /// Empty it.
     Empty {
-        /// The body for `/status`.
+        /// The body for `/status`, if the phase must be written first.
         phase: Option<Value>,
         /// When its deletion began.
         since: Time,
@@ -75,20 +73,20 @@ pub fn plan(observed: &Observed) -> Plan {
     Plan::Empty { phase, since }
 }
 
-/// Of what a namespace is emptied, in which order.
+/// The kinds of which a namespace is emptied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// When its deletion began.
     pub since: Time,
-    /// Goes first: everything else waits until no pod is left.
+    /// Pods, which come first: everything else waits until no pod is left.
     pub pods: Option<KindToEmpty>,
-    /// All the rest, in no order.
+    /// All other kinds, in no order.
     pub others: Vec<KindToEmpty>,
     /// Why there may be more kinds.
     pub undiscovered: Option<String>,
 }
 
-/// One kind, and what it allows.
+/// One kind and the calls that it supports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindToEmpty {
     /// The kind.
@@ -115,29 +113,7 @@ pub fn plan_content(served: Served, since: Time) -> Content {
     Content { since, pods, others, undiscovered }
 }
 
-/// The result of emptying one kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Emptied {
-    /// The kind.
-    pub resource: Resource,
-    /// How many seconds what remains may take.
-    pub estimate_seconds: i64,
-    /// How many objects remain.
-    pub remaining: usize,
-    /// How many of them have each finalizer.
-    pub finalizers: BTreeMap<String, usize>,
-    /// The error.
-    pub error: Option<String>,
-}
-
-impl Emptied {
-    /// A kind of which nothing remains, as far as is known.
-    pub fn nothing(resource: Resource) -> Self {
-        Self { resource, estimate_seconds: 0, remaining: 0, finalizers: BTreeMap::new(), error: None }
-    }
-}
-
-/// Judges what remains of a kind, and how long it may take; `grace_seconds` is what its objects were given to end.
+/// Judges the remaining objects of a kind, which have `grace_seconds` to end.
 ///
 /// Upstream: `deleteAllContentForGroupVersionResource`.
 pub fn judge(
@@ -163,7 +139,7 @@ pub fn judge(
     Emptied { estimate_seconds, remaining, finalizers, error, ..nothing }
 }
 
-/// The grace that still counts: none once the namespace's deletion is as old.
+/// The grace period, or 0 once the namespace's deletion is that old.
 ///
 /// Upstream: `estimateGracefulTermination`.
 pub fn remaining_grace(grace_seconds: i64, since: Time, now: Timestamp) -> i64 {
@@ -174,29 +150,29 @@ pub fn remaining_grace(grace_seconds: i64, since: Time, now: Timestamp) -> i64 {
 /// The decision after a round.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// The namespace is empty: this body for `/finalize` lets it go, if no finalizer of others is kept.
+    /// Finalize the empty namespace.
     Finalize {
-        /// The body.
+        /// The body for `/finalize`.
         body: Value,
-        /// The finalizers that stay.
+        /// The finalizers of others, which stay.
         kept: Vec<String>,
     },
-    /// Another round, when what remains should be gone.
+    /// Start another round when the remaining objects should be gone.
     After(Duration, Remains),
-    /// Another round, as after any failure.
+    /// Fail, and start another round with back-off.
     Failed {
-        /// The error.
+        /// The errors.
         errors: Vec<String>,
-        /// The same, kind by kind.
+        /// The errors by kind.
         reason: NextReason,
     },
 }
 
-/// A namespace with remaining objects is synced again after half of their time, and after `sync_period` at the latest
-/// (0 is no limit): pods may end long before their grace period does, and upstream's resync would notice that.
+/// Decides after a round. A namespace with remaining objects is synced again after half of their time, and after
+/// `sync_period` at the latest (0 means no limit): pods may end long before their grace period.
 ///
 /// Upstream: `worker`, `pkg/controller/namespace/namespace_controller.go`, and `finalizeNamespace`.
-pub fn next_step(observed: &Observed, outcome: &Outcome, sync_period: Duration) -> Next {
+pub fn next_step(observed: &Observed, outcome: &Round, sync_period: Duration) -> Next {
     let Observed { namespace } = observed;
     let pods = outcome.pods.iter().filter_map(|pods| {
         let error = pods.error.as_ref()?;
@@ -236,7 +212,7 @@ impl fmt::Display for Pass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.reason {
             Reason::BeingDeleted { since } => {
-                write!(f, "read it, and empty it of all kinds that are served (is being deleted since {since})")
+                write!(f, "read live, then delete all content (being deleted since {since})")
             }
             reason @ (Reason::NotDeleted | Reason::Finalized) => write!(f, "nothing ({reason})"),
         }
@@ -254,10 +230,10 @@ impl fmt::Display for Plan {
     }
 }
 
-/// `empty of pods, then of 41 kinds (are served)`.
+/// `delete pods, then 41 kinds (all served kinds)`.
 impl fmt::Display for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.pods.is_some() { "empty of pods, then of " } else { "empty of " })?;
+        f.write_str(if self.pods.is_some() { "delete pods, then " } else { "delete " })?;
         write!(f, "{} kinds ({})", self.others.len(), self.why())
     }
 }

@@ -1,7 +1,5 @@
 //! The five conditions of a namespace that is being deleted.
 //!
-//! Left out: every other part of the status, which stays as it is.
-//!
 //! Upstream: `pkg/controller/namespace/deletion/status_condition_utils.go`.
 
 use std::collections::BTreeMap;
@@ -10,11 +8,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::api::time::Time;
 
-use crate::apply::Outcome;
+use crate::objects::{Emptied, Round};
 use crate::observe::Observed;
-use crate::plan::Emptied;
 
-/// A condition's type, and its reason and message while all is well.
+/// A condition's type, and its reason and message without a failure.
 struct Type(&'static str, &'static str, &'static str);
 
 const DISCOVERY_FAILURE: Type =
@@ -37,8 +34,8 @@ const FINALIZERS_REMAINING: Type =
 type Failure = (&'static str, String);
 
 /// The body for `/status`; none if nothing changes.
-pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<Value> {
-    // Group versions are parsed by who reads the discovery; what does not parse is a failure of that.
+pub fn next_status(observed: &Observed, outcome: &Round, now: Timestamp) -> Option<Value> {
+    // A group version that cannot be parsed is a failure of discovery here.
     let conditions = [
         (DISCOVERY_FAILURE, discovery_failure(outcome)),
         (PARSING_FAILURE, None),
@@ -81,23 +78,23 @@ fn set(known: &mut Vec<Value>, kind: &Type, failure: Option<Failure>, now: Times
     true
 }
 
-fn discovery_failure(outcome: &Outcome) -> Option<Failure> {
+fn discovery_failure(outcome: &Round) -> Option<Failure> {
     outcome.undiscovered.clone().map(|message| ("DiscoveryFailed", message))
 }
 
-fn content_failure(outcome: &Outcome) -> Option<Failure> {
+fn content_failure(outcome: &Round) -> Option<Failure> {
     let mut errors: Vec<&str> = outcome.kinds().filter_map(|kind| kind.error.as_deref()).collect();
     errors.sort_unstable();
     let message = || format!("Failed to delete all resource types, {} remaining: {}", errors.len(), errors.join(", "));
     (!errors.is_empty()).then(|| ("ContentDeletionFailed", message()))
 }
 
-/// Nothing is said of what remains while pods do: the others have not been looked at.
-fn looked_at(outcome: &Outcome) -> impl Iterator<Item = &Emptied> {
+/// The kinds with remaining objects; none while pods remain, because the other kinds have not been listed.
+fn looked_at(outcome: &Round) -> impl Iterator<Item = &Emptied> {
     outcome.kinds().filter(|kind| kind.remaining > 0 && !outcome.waits_for_pods())
 }
 
-fn content_remaining(outcome: &Outcome) -> Option<Failure> {
+fn content_remaining(outcome: &Round) -> Option<Failure> {
     let mut lines: Vec<String> = looked_at(outcome)
         .map(|kind| {
             let (plural, group) = (&kind.resource.plural, &kind.resource.group);
@@ -109,7 +106,7 @@ fn content_remaining(outcome: &Outcome) -> Option<Failure> {
     (!lines.is_empty()).then(|| ("SomeResourcesRemain", message()))
 }
 
-fn finalizers_remaining(outcome: &Outcome) -> Option<Failure> {
+fn finalizers_remaining(outcome: &Round) -> Option<Failure> {
     let mut totals: BTreeMap<&str, usize> = BTreeMap::new();
     for (finalizer, count) in looked_at(outcome).flat_map(|kind| &kind.finalizers) {
         *totals.entry(finalizer).or_default() += count;

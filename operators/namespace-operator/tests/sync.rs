@@ -93,16 +93,13 @@ fn it_says_why_a_namespace_is_still_there() {
         assert_eq!((key.queue.as_str(), key.key.as_str()), ("namespace", "a"));
         let [now] = &key.now[..] else { panic!("{first}") };
         let since = json!(now.reason["beingDeleted"]["since"]);
-        let expected = format!(
-            "read it, and empty it of all kinds that are served (is being deleted since {})",
-            since.as_str().unwrap()
-        );
+        let expected = format!("read live, then delete all content (being deleted since {})", since.as_str().unwrap());
         assert_eq!(now.text, expected);
         let last = &key.last[0];
         let texts: Vec<&str> = last.stages.iter().map(|stage| stage.text.as_str()).collect();
         let [plan, content, next] = texts[..] else { panic!("{first}") };
         assert_eq!(plan, "empty (is being deleted)");
-        assert!(content.starts_with("empty of pods, then of "), "{content}");
+        assert!(content.starts_with("delete pods, then "), "{content}");
         assert_eq!(next, "again after 8s (1 configmaps remain; finalizer test in 1)");
         let remains =
             json!({ "waitsForPods": false, "objects": { "configmaps": 1 }, "finalizers": { "test": 1 }, "more": 0 });

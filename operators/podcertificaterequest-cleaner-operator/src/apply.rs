@@ -12,10 +12,8 @@ use shared::runtime::worker::Requeue;
 use crate::objects::POD_CERTIFICATE_REQUESTS;
 use crate::plan::{Look, Plan, RoundPlan};
 
-/// The purpose of a request's timer.
 const PURPOSE: &str = "the end of its time";
 
-/// Deletes requests.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
@@ -29,7 +27,6 @@ pub(crate) fn apply_round(requests: &Queue, plan: RoundPlan) {
 }
 
 impl Writer {
-    /// Executes the plan for the request of this key.
     pub(crate) async fn apply(&self, key: &Key, plan: Plan) -> anyhow::Result<Requeue> {
         match plan {
             Plan::Keep => Ok(Requeue::Done),

@@ -23,7 +23,6 @@ use rounds::{RoundController, round_key};
 /// Upstream has one. With several, a slow deletion does not delay the others.
 const WORKERS: usize = 5;
 
-/// The operator as a process.
 pub struct PodCertificateRequestCleanerOperator;
 
 impl Operator for PodCertificateRequestCleanerOperator {
@@ -43,7 +42,6 @@ impl Operator for PodCertificateRequestCleanerOperator {
     }
 }
 
-/// Syncs requests.
 struct PodCertificateRequestCleanerController {
     writer: Writer,
     ctx: ControllerContext,

@@ -8,9 +8,7 @@ use shared::api::resource::Resource;
 pub const POD_CERTIFICATE_REQUESTS: Resource =
     Resource::namespaced("certificates.k8s.io", "v1beta1", "PodCertificateRequest", "podcertificaterequests");
 
-/// A request.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct PodCertificateRequest {
-    /// Its metadata.
     pub metadata: Meta,
 }

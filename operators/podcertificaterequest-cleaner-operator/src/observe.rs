@@ -10,7 +10,6 @@ use shared::runtime::control::{Control, Selection};
 
 use crate::objects::{POD_CERTIFICATE_REQUESTS, PodCertificateRequest};
 
-/// The observation of one request.
 #[derive(Debug, PartialEq)]
 pub struct Observed {
     /// The request as just read.
@@ -20,7 +19,6 @@ pub struct Observed {
 /// The observation of a round.
 #[derive(Debug, PartialEq)]
 pub enum Listed {
-    /// All requests.
     Requests(Vec<PodCertificateRequest>),
     /// The apiserver does not serve the resource, because the feature is off.
     NotServed,
@@ -32,7 +30,6 @@ pub(crate) async fn live_request(control: &Control, key: &Key) -> anyhow::Result
     Ok(read.context("cannot read the request")?.map(|request| Observed { request }))
 }
 
-/// Lists all requests.
 pub(crate) async fn live_requests(control: &Control) -> anyhow::Result<Listed> {
     let mut requests = Vec::new();
     let each = |request: PodCertificateRequest| requests.push(request);

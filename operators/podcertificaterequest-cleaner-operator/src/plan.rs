@@ -20,7 +20,6 @@ use crate::observe::{Listed, Observed};
 /// Upstream: `newPodCertificateRequestCleanerController`, `cmd/kube-controller-manager/app/certificates.go`.
 const LIFETIME_SECONDS: i64 = 15 * 60;
 
-/// The decision about a request, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Write nothing: it is already being deleted.
@@ -29,32 +28,25 @@ pub enum Plan {
     Wait {
         /// The time until then.
         left: Duration,
-        /// Its end.
         until: Time,
     },
-    /// Delete it.
     Delete {
         /// Its end, which has passed.
         since: Time,
-        /// Its uid.
         uid: Uid,
     },
 }
 
-/// Why a request is kept or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It is already being deleted.
     BeingDeleted,
     /// Its end is in the future.
     NotOver {
-        /// Its end.
         until: Time,
     },
     /// Its end has passed.
     Over {
-        /// Its end.
         since: Time,
     },
 }
@@ -64,30 +56,23 @@ pub enum Reason {
 pub struct RoundPlan {
     /// Those that are not being deleted.
     pub looks: Vec<Look>,
-    /// The result of the list.
     pub reason: RoundReason,
 }
 
-/// When one request is synced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// The request.
     pub key: Key,
     /// The time until then; zero if its end has passed.
     pub left: Duration,
 }
 
-/// The result of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RoundReason {
     /// The apiserver does not serve the resource.
     NotServed,
     /// There are this many.
-    Found {
-        /// How many.
-        requests: usize,
-    },
+    Found { requests: usize },
 }
 
 /// Why a request is read live.
@@ -128,7 +113,6 @@ fn end(metadata: &Meta) -> Time {
     Time::from_second(metadata.creation.map_or(0, Time::second).saturating_add(LIFETIME_SECONDS))
 }
 
-/// Decides for one request.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { request: PodCertificateRequest { metadata } } = observed;
     if metadata.is_being_deleted() {

@@ -1,7 +1,4 @@
-//! Carries out a plan: records the events, notes which charges are done with, has a quota woken that waits for a kind,
-//! and writes the status.
-//!
-//! Decides nothing. Left out: the limits themselves, which people write.
+//! Executes a plan: posts events, settles charges, waits for kinds that lag, and writes the status.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,19 +6,18 @@ use std::time::Duration;
 
 use serde::Serialize;
 use shared::api::quantity::Quantity;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::control::{Control, Preconditions};
-use shared::runtime::events::Recorder;
+use shared::runtime::api_error::{ApiError, ResultExt};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::Preconditions;
 
 use crate::objects::{Amounts, QuotaStatus, RESOURCE_QUOTAS};
 use crate::observe::{Caches, Observed};
-use crate::plan::{Plan, PlannedEvent};
+use crate::plan::Plan;
 
 /// Writes for quotas.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
-    pub(crate) recorder: Recorder,
-    /// Where it is noted what was told.
+    pub(crate) ctx: ControllerContext,
+    /// The memory to update.
     pub(crate) caches: Arc<Caches>,
 }
 
@@ -32,7 +28,7 @@ pub struct Outcome {
     pub counted: Amounts,
     /// Whether a kind was left out that cannot be counted.
     pub is_partial: bool,
-    /// Whether a kind was left out that is older than what was charged.
+    /// Whether a kind was left out that lags behind a charge.
     pub is_behind: bool,
     /// When to count again; none if only a change can make a difference.
     pub recount: Option<Duration>,
@@ -43,11 +39,11 @@ impl Writer {
     pub(crate) fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Plan { notices, counted, unreadable, behind, unstored: _, is_settled, recount, kinds: _, untracked: _ } =
             plan;
-        for PlannedEvent { about, kind, reason, message } in notices {
-            self.recorder.event(&about, kind, reason, message);
+        for event in notices {
+            self.ctx.event(event);
         }
         let (key, is_partial, is_behind) = (&observed.quota.metadata.key, !unreadable.is_empty(), !behind.is_empty());
-        self.caches.told.set(key, unreadable.into_keys().collect());
+        self.caches.reported.set(key, unreadable.into_keys().collect());
         if is_settled {
             self.caches.charges.settle(key, observed.quota.metadata.resource_version);
         }
@@ -57,19 +53,15 @@ impl Writer {
         Outcome { counted, is_partial, is_behind, recount }
     }
 
-    /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one. Above all
-    /// there is one after each creation, which is charged there before the object is stored.
+    /// Writes the status with the observed resourceVersion. The server refuses (409) if the quota changed since, such as by
+    /// the charge of a creation.
     pub(crate) async fn write_status(&self, observed: &Observed, status: &QuotaStatus) -> Result<(), ApiError> {
         let meta = &observed.quota.metadata;
         let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
         let patch = StatusPatch::new(&observed.quota.status, status);
-        let control = self.control.for_key(&meta.key, meta.uid);
+        let control = self.ctx.for_key(&meta.key, meta.uid);
         self.caches.charges.writes(&meta.key, &status.used);
-        match control.patch_status(&RESOURCE_QUOTAS, &meta.key, preconditions, &patch).await {
-            // It is gone.
-            Err(error) if error.is_not_found() => Ok(()),
-            written => written.map(drop),
-        }
+        control.patch_status(&RESOURCE_QUOTAS, &meta.key, preconditions, &patch).await.unless_gone().map(drop)
     }
 }
 

@@ -1,7 +1,4 @@
-//! The operator as a process, and one sync of a quota on one screen.
-//!
-//! Left out: which change of a quota leads to a sync, which is in `changes`; and which kinds are followed, which the
-//! `monitors` see to.
+//! The operator as a process, and one sync on one screen.
 
 mod changes;
 mod monitors;
@@ -12,8 +9,8 @@ use std::time::Duration;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::runtime::cache::Change;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, first_stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::first_stage;
 use shared::runtime::queue::{Backoff, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -23,19 +20,17 @@ use crate::apply::{Outcome, Writer};
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::ResourceQuota;
-use crate::observe::shelf::Waker;
+use crate::observe::facts::Waker;
 use crate::observe::{Caches, is_about_kinds};
 use crate::plan::{plan, plan_wait};
 use crate::status::next_status;
-use changes::quota_changed;
 use monitors::Monitors;
 
-/// The first list of a kind, or what was charged, wakes the quotas that wait for it; this is for what does not come.
+/// The time until a quota that waits for a kind is synced again, if the kind does not wake it.
 const LOOK: Duration = Duration::from_secs(1);
-/// How far apart two counts of a quota are that change its usage: pods go by the dozen, and what the first one gives back
-/// waits for nothing.
+/// The pause after a write, which merges the deletions of many pods. The first deletion is written at once.
 const REST: Duration = Duration::from_millis(50);
-/// How far apart events count again while a kind cannot be counted.
+/// The time between two syncs by events while a kind cannot be counted.
 const APART: Duration = Duration::from_secs(1);
 
 /// The operator as a process.
@@ -47,6 +42,7 @@ impl Operator for ResourceQuotaOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
+        let ctx = setup.context(&queue);
         let (caches, mut resource_quotas) = Caches::new();
         let (caches, changed) = (Arc::new(caches), Arc::new(Notify::new()));
         let notified = Arc::clone(&changed);
@@ -61,9 +57,9 @@ impl Operator for ResourceQuotaOperator {
                 notified.notify_one();
             }
         });
-        resource_quotas.on_change(setup.effects(&queue).of(&caches, |_, change| quota_changed(change)));
+        resource_quotas.on_change(setup.effects(&queue).with(changes::quota_changed));
         let known = Arc::clone(&caches);
-        resource_quotas.on_change(move |change| known.told.note(&change));
+        resource_quotas.on_change(move |change| known.reported.note(&change));
         setup.watch(resource_quotas);
         let restored = Arc::clone(&caches);
         setup.on_restore(move || restored.charges.start_over());
@@ -72,14 +68,13 @@ impl Operator for ResourceQuotaOperator {
         let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&caches), waker, changed);
         setup.run("monitors", ready, monitors.run());
 
-        let writer = Writer { control: setup.control(&queue), recorder: setup.recorder(), caches: Arc::clone(&caches) };
+        let writer = Writer { ctx: ctx.clone(), caches: Arc::clone(&caches) };
         let controller = ResourceQuotaController {
             caches,
             writer,
             queue: queue.clone(),
             sync_period: flags.resource_quota_sync_period.0,
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
+            ctx,
         };
         setup.work(Arc::new(controller), &queue, flags.concurrent_resource_quota_syncs);
     }
@@ -91,24 +86,22 @@ struct ResourceQuotaController {
     writer: Writer,
     queue: Queue,
     sync_period: Duration,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for ResourceQuotaController {
     /// Upstream: `syncResourceQuotaFromKey`, `pkg/controller/resourcequota/resource_quota_controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.caches.observe(key) else {
-            self.writer.control.forget(key, None);
+            self.ctx.forget(key, None);
             return Ok(Requeue::Done);
         };
-        let now = self.clock.now();
         if let Some(wait) = plan_wait(&observed) {
-            self.decisions.record(now, key, &wait);
+            self.ctx.decide(key, &wait);
             return Ok(Requeue::After(LOOK, "the first list of a kind"));
         }
-        let plan = plan(&observed, now);
-        self.decisions.record(now, key, &plan);
+        let plan = plan(&observed, self.ctx.now());
+        self.ctx.decide(key, &plan);
 
         let outcome = self.writer.apply(&observed, plan);
 
@@ -116,17 +109,13 @@ impl Controller for ResourceQuotaController {
         if let Some(status) = &status {
             self.writer.write_status(&observed, status).await?;
         }
-        let next = self.next_count(&outcome);
-        Ok(match Self::trouble(&outcome) {
-            Some(requeue) => requeue,
-            None if status.is_some() => {
-                if let Some((delay, purpose)) = next {
-                    self.queue.add_after(key, delay, purpose);
-                }
-                Requeue::Rest(REST)
-            }
-            None => Requeue::earliest([next]),
-        })
+        if let Some(retry) = Self::retry(&outcome) {
+            return Ok(retry);
+        }
+        if let Some((delay, purpose)) = self.next_count(&outcome) {
+            self.queue.add_after(key, delay, purpose);
+        }
+        Ok(if status.is_some() { Requeue::Rest(REST) } else { Requeue::Done })
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -135,21 +124,21 @@ impl Controller for ResourceQuotaController {
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let observed = self.caches.observe(key);
-        let first = |observed| first_stage(plan_wait(observed), || plan(observed, self.clock.now()));
+        let first = |observed| first_stage(plan_wait(observed), || plan(observed, self.ctx.now()));
         observed.iter().map(first).collect()
     }
 }
 
 impl ResourceQuotaController {
-    /// When to try again what could not be counted, if there is such.
-    fn trouble(outcome: &Outcome) -> Option<Requeue> {
+    /// When to retry the kinds that could not be counted, if there are any.
+    fn retry(outcome: &Outcome) -> Option<Requeue> {
         if outcome.is_behind {
-            return Some(Requeue::After(LOOK, "what was charged"));
+            return Some(Requeue::After(LOOK, "the objects of a charge"));
         }
         outcome.is_partial.then_some(Requeue::Partly(APART))
     }
 
-    /// When to count again though nothing happens, and what for.
+    /// When to count again without an event, and why.
     fn next_count(&self, outcome: &Outcome) -> Option<(Duration, &'static str)> {
         let recount = outcome.recount.map(|left| (left, "the end of a pod's grace period, or of a charge"));
         let period = (!self.sync_period.is_zero()).then_some((self.sync_period, "the next full count"));

@@ -1,6 +1,4 @@
 //! The flags: those every operator has, and upstream's of this controller.
-//!
-//! Left out: resyncs of what is followed.
 
 use shared::runtime::flags::{GoDuration, at_least_one};
 
@@ -11,8 +9,8 @@ pub struct Flags {
     /// management, but more CPU (and network) load.
     #[arg(long, default_value_t = 5, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_resource_quota_syncs: usize,
-    /// The period for syncing quota usage status in the system: a quota is counted again after this time at the latest;
-    /// 0 leaves it at changes.
+    /// The period for syncing quota usage status in the system: the longest time until a quota is counted again; 0
+    /// means only after changes.
     #[arg(long, default_value = "5m0s", value_name = "DURATION")]
     pub resource_quota_sync_period: GoDuration,
 }

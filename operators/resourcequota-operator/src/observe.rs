@@ -1,11 +1,7 @@
-//! Reads everything that one sync decides on: a quota, and the objects of each kind that it counts.
-//!
-//! Left out: live reads. A kind that is not known at the moment keeps its last usage.
+//! Reads a quota, and the objects of each kind that it counts.
 
-pub mod charges;
+pub mod facts;
 pub mod feeds;
-pub mod shelf;
-pub mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,13 +11,13 @@ use shared::api::object::{Key, ResourceVersion};
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
+use crate::memory::charges::{Charges, Open};
+use crate::memory::reported::Reported;
 use crate::objects::evaluator::extended_resource;
 use crate::objects::{
     ClaimFacts, DeviceClassFacts, Evaluator, PodFacts, ResourceClaimFacts, ResourceQuota, ServiceFacts,
 };
-use charges::{Charges, Open};
 use feeds::Feeds;
-use told::Told;
 
 /// All that one sync decides on.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,12 +26,12 @@ pub struct Observed {
     pub quota: Arc<ResourceQuota>,
     /// The kinds that its limits are about.
     pub kinds: BTreeMap<Evaluator, Known>,
-    /// The kinds of which somebody was told already that they cannot be counted.
-    pub told: BTreeSet<Evaluator>,
-    /// What was charged and may not be stored yet.
+    /// The kinds that were already reported as not countable.
+    pub reported: BTreeSet<Evaluator>,
+    /// The charges whose objects may not be stored yet.
     pub open: Open,
-    /// The objects that have come since.
-    pub born: BTreeMap<Evaluator, Objects>,
+    /// The objects that arrived since.
+    pub arrived: BTreeMap<Evaluator, Objects>,
 }
 
 /// The objects of one kind in the quota's namespace, as far as they are known.
@@ -43,11 +39,11 @@ pub struct Observed {
 pub enum Known {
     /// These are all.
     Listed(Objects),
-    /// They are about to be listed.
+    /// They are not listed yet.
     Unlisted,
-    /// They are older than what was charged at this version of the quota.
+    /// They are older than the charge at this version of the quota.
     Behind(ResourceVersion),
-    /// They cannot be read, and this is why.
+    /// They cannot be read because of this error.
     Unreadable(String),
     /// The apiserver has no such kind that can be counted.
     Unserved,
@@ -66,7 +62,7 @@ pub enum Objects {
     ResourceClaims(Vec<ResourceClaimFacts>),
     /// DeviceClasses.
     DeviceClasses(Vec<DeviceClassFacts>),
-    /// So many of another kind.
+    /// The number of objects of another kind.
     Number(u64),
 }
 
@@ -76,10 +72,10 @@ pub struct Caches {
     pub quotas: Quotas,
     /// The objects that they count.
     pub feeds: Feeds,
-    /// How new these must be.
+    /// The charges of the apiserver.
     pub charges: Charges,
-    /// The kinds of which somebody was told that they cannot be counted.
-    pub told: Told,
+    /// The kinds that were reported as not countable.
+    pub reported: Reported,
 }
 
 /// All quotas; cheap to clone.
@@ -140,13 +136,15 @@ impl Caches {
         let by_namespace = resource_quotas.index_by_namespace();
         let resource_quotas = resource_quotas.build();
         let quotas = Quotas { cache: resource_quotas.cache(), by_namespace };
-        (Self { quotas, feeds: Feeds::default(), charges: Charges::default(), told: Told::default() }, resource_quotas)
+        (
+            Self { quotas, feeds: Feeds::default(), charges: Charges::default(), reported: Reported::default() },
+            resource_quotas,
+        )
     }
 
     /// Reads the quota of this key, and what it counts; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let quota = self.quotas.cache.get(key)?;
-        // A kind that only former limits were about counts for nothing any more.
         let evaluators = evaluators_of(quota.hard.keys(), &self.feeds.device_classes());
         let known = |evaluator: Evaluator| {
             let known = self.feeds.known(&evaluator, key.namespace(), self.charges.version(key, &evaluator));
@@ -154,19 +152,18 @@ impl Caches {
         };
         let kinds: BTreeMap<Evaluator, Known> = evaluators.into_iter().map(known).collect();
         let open = self.charges.open(key);
-        let mut born = BTreeMap::new();
+        let mut arrived = BTreeMap::new();
         if !open.amounts.is_empty() {
             let of = |evaluator: &Evaluator| {
-                Some((evaluator.clone(), self.feeds.born(evaluator, key.namespace(), open.since)?))
+                Some((evaluator.clone(), self.feeds.arrived_since(evaluator, key.namespace(), open.since)?))
             };
-            born.extend(kinds.keys().filter_map(of));
+            arrived.extend(kinds.keys().filter_map(of));
         }
-        Some(Observed { kinds, told: self.told.of(key), quota, open, born })
+        Some(Observed { kinds, reported: self.reported.of(key), quota, open, arrived })
     }
 }
 
-/// The kinds that limits of these names are about. Where an extended resource stands for the devices of a class, claims
-/// are one of them.
+/// The kinds that limits of these names count. An extended resource of a DeviceClass counts ResourceClaims too.
 fn evaluators_of<'a>(names: impl Iterator<Item = &'a Text>, classes: &[DeviceClassFacts]) -> BTreeSet<Evaluator> {
     let of = |name: &'a Text| {
         let is_claimed =
@@ -176,8 +173,7 @@ fn evaluators_of<'a>(names: impl Iterator<Item = &'a Text>, classes: &[DeviceCla
     names.flat_map(of).collect()
 }
 
-/// Whether a change of a quota may change which kinds are counted. That its status names what its limits do already is
-/// none.
+/// Whether a change of a quota may change which kinds are counted.
 pub(crate) fn is_about_kinds(old: &ResourceQuota, new: &ResourceQuota) -> bool {
     !old.hard.keys().eq(new.hard.keys()) || !formerly_limited(old).eq(formerly_limited(new))
 }

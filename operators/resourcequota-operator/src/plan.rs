@@ -1,11 +1,9 @@
-//! Counts the usage of a quota, each kind by itself, from one observation and the time.
-//!
-//! Left out: the status that follows, which is [`crate::status`]'s.
+//! Counts the usage of a quota, each kind by itself.
 //!
 //! Upstream: `CalculateUsage`, `staging/src/k8s.io/apiserver/pkg/quota/v1/resources.go`.
 
 mod claimed;
-pub mod reason;
+pub mod reasons;
 pub mod scopes;
 mod unstored;
 pub mod usage;
@@ -17,52 +15,39 @@ use std::time::Duration;
 use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::list::list;
-use shared::api::object::{Kind, ObjectReference, ResourceVersion};
+use shared::api::object::{Kind, ResourceVersion};
 use shared::runtime::decisions::{self, LiveRead, Reasoned};
-use shared::runtime::events::EventType;
+use shared::runtime::events::PlannedEvent;
 use shared::runtime::flags::GoDuration;
 
 use crate::objects::evaluator::extended_resource;
 use crate::objects::{Amounts, Evaluator, USAGE_NOT_COUNTED, amounts};
 use crate::observe::{Known, Objects, Observed};
-use reason::{Reason, Unlisted};
+use reasons::{Reason, Unlisted};
 use unstored::Unstored;
 use usage::{Around, usage};
 
-/// One sync, decided.
+/// The decision about a quota.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The events.
     pub notices: Vec<PlannedEvent>,
     /// The usage that was counted.
     pub counted: Amounts,
-    /// The kinds that cannot be counted, and why. Their usage stays as it is.
+    /// The kinds that cannot be counted, and why. They keep their usage.
     pub unreadable: BTreeMap<Evaluator, String>,
-    /// The kinds that are older than what was charged, and the version to wait for. Their usage stays, too.
+    /// The kinds that lag behind a charge, and the version to wait for. They keep their usage.
     pub behind: BTreeMap<Evaluator, ResourceVersion>,
-    /// How many limits keep usage for what was charged and has not come yet.
+    /// How many limits keep usage for objects that were charged but not stored yet.
     pub unstored: usize,
-    /// Whether all that was charged has come.
+    /// Whether the objects of all charges are stored.
     pub is_settled: bool,
-    /// When the first of the pods that are being deleted will count no more, or a charge is given up.
+    /// When the first pod that is being deleted stops counting, or a charge expires.
     pub recount: Option<Duration>,
     /// How many kinds were counted.
     pub kinds: usize,
     /// The limits that no kind is counted for.
     pub untracked: BTreeSet<Text>,
-}
-
-/// An event.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlannedEvent {
-    /// The object that it is about.
-    pub about: ObjectReference,
-    /// Normal or Warning.
-    pub kind: EventType,
-    /// Its reason.
-    pub reason: &'static str,
-    /// The text for people.
-    pub message: String,
 }
 
 /// Plans a wait while a kind is about to be listed.
@@ -111,8 +96,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     }
     let Unstored { limits: unstored, is_settled } = unstored::keep(observed, &mut counted, around, now);
     let notices = notices(observed, &unreadable);
-    let given_up = observed.open.left.filter(|_| !is_settled);
-    let recount = [recount(observed, now), given_up].into_iter().flatten().min();
+    let expiry = observed.open.left.filter(|_| !is_settled);
+    let recount = [recount(observed, now), expiry].into_iter().flatten().min();
     Plan { notices, counted, unreadable, behind, unstored, is_settled, recount, kinds, untracked }
 }
 
@@ -123,15 +108,13 @@ fn counts(evaluator: &Evaluator, name: &str, around: Around<'_>) -> bool {
     is_claimed || Evaluator::of(name).contains(evaluator)
 }
 
-/// Each kind is told of once.
+/// One event for each kind that was not reported yet.
 fn notices(observed: &Observed, unreadable: &BTreeMap<Evaluator, String>) -> Vec<PlannedEvent> {
-    let event = |(evaluator, error): (&Evaluator, &String)| PlannedEvent {
-        about: observed.quota.reference(),
-        kind: EventType::Warning,
-        reason: USAGE_NOT_COUNTED,
-        message: format!("Cannot count {evaluator}, whose usage stays as it was: {error}"),
+    let event = |(evaluator, error): (&Evaluator, &String)| {
+        let message = format!("Cannot count {evaluator}; its usage stays unchanged: {error}");
+        PlannedEvent::warning(observed.quota.reference(), USAGE_NOT_COUNTED, message)
     };
-    unreadable.iter().filter(|(evaluator, _)| !observed.told.contains(*evaluator)).map(event).collect()
+    unreadable.iter().filter(|(evaluator, _)| !observed.reported.contains(*evaluator)).map(event).collect()
 }
 
 fn recount(observed: &Observed, now: Timestamp) -> Option<Duration> {
@@ -152,7 +135,7 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { notices, counted, recount, .. } = self;
         for notice in notices {
-            write!(f, "tell {}; ", notice.reason)?;
+            write!(f, "report {}; ", notice.reason)?;
         }
         let counted: Vec<_> = counted.iter().collect();
         let used = list(&counted, |(name, amount)| format!("{name} {amount}"));

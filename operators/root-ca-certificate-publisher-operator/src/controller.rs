@@ -1,6 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change enqueues which namespaces, which is in `changes`.
 
 mod changes;
 
@@ -10,13 +8,13 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::NAMESPACES;
 use shared::controllers::root_ca::RootCa;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, first_stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::first_stage;
 use shared::runtime::queue::{Backoff, Cause};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::{SyncMetrics, register};
@@ -36,15 +34,15 @@ impl Operator for RootCaCertificatePublisherOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, Informers { mut namespaces, mut config_maps }) = Caches::new();
         let caches = Arc::new(caches);
         let effects = setup.effects(&queue);
-        namespaces.on_change(effects.of(&caches, Caches::namespace_changed));
-        config_maps.on_change(effects.of(&caches, Caches::config_map_changed));
+        namespaces.on_change(effects.with(changes::namespace_changed));
+        config_maps.on_change(effects.with(changes::config_map_changed));
         setup.watch(namespaces);
         setup.watch(config_maps);
-        // Without any CA nothing is published, and each namespace's decision says so.
+        // Without a CA nothing is published, and each namespace's decision says so.
         let root_ca = RootCa::of_flags(&flags.root_ca_file, setup.flags());
         let (publishing, syncing) = (Arc::clone(&caches), queue.clone());
         root_ca.follow_flags(&flags.root_ca_file, setup, move || {
@@ -55,10 +53,9 @@ impl Operator for RootCaCertificatePublisherOperator {
         let controller = PublisherController {
             caches,
             root_ca,
-            writer: Writer { control },
+            writer: Writer { ctx: ctx.clone() },
             metrics: register(setup.metrics()),
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
+            ctx,
         };
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
@@ -70,15 +67,14 @@ struct PublisherController {
     root_ca: Arc<RootCa>,
     writer: Writer,
     metrics: SyncMetrics,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for PublisherController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let started = self.clock.now();
+        let started = self.ctx.now();
         let result = self.publish(key).await;
-        let took = self.clock.now().duration_since(started).unsigned_abs();
+        let took = self.ctx.now().duration_since(started).unsigned_abs();
         self.metrics.observe(&result, took);
         result.map(|()| Requeue::Done)
     }
@@ -101,13 +97,12 @@ impl PublisherController {
         let observed = match plan_live_read(&observed) {
             None => observed,
             Some(live_read) => {
-                self.decisions.record(self.clock.now(), key, &live_read);
-                live_config_map(&self.writer.control, observed).await?
+                self.ctx.decide(key, &live_read);
+                live_config_map(self.ctx.control(), observed).await?
             }
         };
         let plan = plan(&observed);
-        self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { error } = self.writer.apply(&observed, plan).await;
-        error.map_or(Ok(()), Err)
+        self.ctx.decide(key, &plan);
+        self.writer.apply(&observed, plan).await
     }
 }

@@ -1,8 +1,8 @@
-//! Publishes, in every namespace, the CA that verifies the apiserver: the ConfigMap `kube-root-ca.crt`, which every
-//! pod's token volume contains.
+//! Publishes the CA that verifies the apiserver in every namespace: the ConfigMap `kube-root-ca.crt`, which every pod's
+//! token volume contains.
 //!
 //! Reading order: [`objects`] (what is watched) → [`controller`] (one sync; its `changes` say what leads to it) →
-//! [`observe`] → [`plan`] → [`apply`]. Left out: a status room, because a ConfigMap has none.
+//! [`observe`] → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/certificates/rootcacertpublisher`.
 

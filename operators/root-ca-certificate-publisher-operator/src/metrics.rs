@@ -1,7 +1,4 @@
 //! Upstream's own metrics of this controller, under upstream's names.
-//!
-//! Left out: counting, which is [`shared::controllers::root_ca::metrics`]'; and what every operator shows (queues,
-//! requests, leadership), which is [`shared::runtime::metrics`]'.
 
 use shared::controllers::root_ca::metrics::Named;
 use shared::runtime::metrics::Metrics;
@@ -10,7 +7,7 @@ pub use shared::controllers::root_ca::metrics::{SyncMetrics, code};
 
 const SYNCS: Named = Named { name: "root_ca_cert_publisher_sync", help: HELP };
 const SYNC_DURATION: Named = Named { name: "root_ca_cert_publisher_sync_duration_seconds", help: HELP };
-// Upstream has one text for both.
+// Upstream's text for both.
 const HELP: &str = "Number of namespace syncs happened in root ca cert publisher.";
 
 /// Registers them with the process's metrics.

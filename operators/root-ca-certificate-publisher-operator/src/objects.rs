@@ -1,11 +1,10 @@
 //! The views: the metadata of active namespaces, and the published CA of each ConfigMap `kube-root-ca.crt`.
 //!
-//! The text of the CA is interned: it is in memory once, not once a namespace. Left out: every other field of the
-//! ConfigMap, which is read anew before it is written, and travels as it is.
+//! The text of the CA is interned, so that it is in memory once and not once per namespace.
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use shared::api::intern::Text;
 use shared::api::object::Meta;
 
@@ -16,7 +15,7 @@ pub use shared::api::resource::CONFIG_MAPS;
 pub const ROOT_CA_CONFIG_MAP: &str = "kube-root-ca.crt";
 /// Its one key.
 pub const CA_CERT: &str = "ca.crt";
-/// The annotation that says what it is for. Upstream: `DescriptionAnnotation`.
+/// The annotation that describes its purpose. Upstream: `DescriptionAnnotation`.
 pub const DESCRIPTION_ANNOTATION: &str = "kubernetes.io/description";
 /// The annotation's value. Upstream: `Description`.
 pub const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
@@ -29,16 +28,39 @@ pub const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify t
 pub struct ConfigMap {
     /// Its metadata.
     pub metadata: Meta<Described>,
-    /// The published CA; none if its data is anything but [`CA_CERT`] alone.
+    /// The published CA; none unless [`CA_CERT`] is its only key.
     pub ca: Option<Text>,
 }
 
-/// Whether the annotation [`DESCRIPTION_ANNOTATION`] says anything.
+/// Whether the annotation [`DESCRIPTION_ANNOTATION`] has a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "RawAnnotations")]
 pub struct Described(pub bool);
 
 shared::view!(ConfigMap, CONFIG_MAPS, Described);
+
+/// A fault of a ConfigMap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Fault {
+    /// Its data is anything but the CA.
+    Data,
+    /// It has no description.
+    Description,
+}
+
+impl ConfigMap {
+    /// Its fault, if it should publish this CA.
+    pub fn fault(&self, ca: &Text) -> Option<Fault> {
+        if self.ca.as_ref() != Some(ca) {
+            Some(Fault::Data)
+        } else if !self.metadata.annotations.0 {
+            Some(Fault::Description)
+        } else {
+            None
+        }
+    }
+}
 
 #[derive(Deserialize)]
 struct RawConfigMap {

@@ -1,6 +1,4 @@
-//! Reads what is to be known of one namespace: from the caches, and its ConfigMap anew where that one is wrong.
-//!
-//! Left out: reading the CA, which is [`shared::controllers::root_ca`]'s.
+//! Reads one namespace from the caches, and its ConfigMap live if the cached one is wrong.
 
 use std::sync::Arc;
 
@@ -8,32 +6,32 @@ use anyhow::Context;
 use serde_json::Value;
 use shared::api::intern::Text;
 use shared::api::object::Key;
+use shared::runtime::api_error::ResultExt;
 use shared::runtime::cache::Cache;
 use shared::runtime::control::Control;
 use shared::runtime::informer::{Informer, InformerBuilder};
 
-use crate::objects::{CONFIG_MAPS, ConfigMap, Namespace, ROOT_CA_CONFIG_MAP};
-use crate::plan::{Wrong, wrong_with};
+use crate::objects::{CONFIG_MAPS, ConfigMap, Fault, Namespace, ROOT_CA_CONFIG_MAP};
 
-/// The observation of one namespace, which may be gone: the cache has active ones only.
+/// The observation of one namespace, which may be gone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// The key of the namespace.
     pub namespace: Key,
-    /// It is there, and its phase is `Active`.
+    /// Whether it exists and its phase is `Active`.
     pub is_active: bool,
     /// The CA to publish; none if none is known.
     pub ca: Option<Text>,
     /// Its ConfigMap.
     pub config_map: Option<Arc<ConfigMap>>,
-    /// The same as just read, with every field it has, if the cached one is wrong; none if it is gone.
+    /// The ConfigMap as read live, with every field, if the cached one is wrong; none if it is gone.
     pub live: Option<Value>,
 }
 
 impl Observed {
     /// The fault of the cached ConfigMap, if there is one and a CA to publish.
-    pub fn wrong(&self) -> Option<Wrong> {
-        wrong_with(self.config_map.as_ref()?, self.ca.as_ref()?)
+    pub fn fault(&self) -> Option<Fault> {
+        self.config_map.as_ref()?.fault(self.ca.as_ref()?)
     }
 }
 
@@ -65,7 +63,7 @@ impl Caches {
         (caches, Informers { namespaces, config_maps })
     }
 
-    /// Reads the namespace of this key; `ca` is to be published.
+    /// Reads the namespace of this key, to publish `ca`.
     pub fn observe(&self, key: &Key, ca: Option<Text>) -> Observed {
         Observed {
             namespace: key.clone(),
@@ -77,12 +75,9 @@ impl Caches {
     }
 }
 
-/// The same, with the ConfigMap as the apiserver has it.
+/// Reads the ConfigMap live.
 pub(crate) async fn live_config_map(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
-    let live = match control.get_raw(&CONFIG_MAPS, &config_map_key(&observed.namespace)).await {
-        Ok(live) => Some(live),
-        Err(error) if error.is_not_found() => None,
-        Err(error) => return Err(error).context("read the ConfigMap anew"),
-    };
+    let live = control.get_raw(&CONFIG_MAPS, &config_map_key(&observed.namespace)).await;
+    let live = live.unless_gone().context("cannot read the ConfigMap")?;
     Ok(Observed { live, ..observed })
 }

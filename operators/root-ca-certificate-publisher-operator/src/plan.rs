@@ -1,6 +1,4 @@
-//! Whether a namespace's ConfigMap is created or set right: a value made from what was observed, and nothing else.
-//!
-//! Left out: deleting. A ConfigMap goes with its namespace.
+//! Whether a namespace's ConfigMap is created or corrected.
 //!
 //! Upstream: `syncNamespace`, `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
 
@@ -11,43 +9,43 @@ use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::runtime::decisions::{self, LiveRead, Reasoned};
 
-use crate::objects::{CA_CERT, ConfigMap, DESCRIPTION, DESCRIPTION_ANNOTATION, ROOT_CA_CONFIG_MAP};
+use crate::objects::{CA_CERT, ConfigMap, DESCRIPTION, DESCRIPTION_ANNOTATION, Fault, ROOT_CA_CONFIG_MAP};
 use crate::observe::Observed;
 
 /// The decision about a namespace, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Nothing is written.
+    /// Write nothing.
     Nothing(Reason),
-    /// It gets its ConfigMap, this one.
+    /// Create this ConfigMap.
     Create(Value),
-    /// Its ConfigMap is set right.
+    /// Correct the ConfigMap.
     Update {
-        /// The error.
-        wrong: Wrong,
-        /// All of it, with the uid and the version that were read.
+        /// Its fault.
+        fault: Fault,
+        /// The whole ConfigMap, with the uid and the version that were read.
         body: Value,
     },
 }
 
-/// Why something is written, or nothing.
+/// Why a ConfigMap is written or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It is being deleted, or gone, and has none.
+    /// The namespace is being deleted or gone, and has no ConfigMap.
     NotActive,
-    /// Nobody has said what is to be published.
+    /// There is no CA to publish.
     NoCa,
-    /// Its ConfigMap is as it should be.
+    /// The ConfigMap is right.
     Published,
-    /// Its ConfigMap has been deleted, which the cache will show.
+    /// The ConfigMap was deleted, which the cache does not show yet.
     Deleted,
-    /// It has no ConfigMap.
+    /// There is no ConfigMap.
     NoConfigMap,
-    /// Its ConfigMap is not as it should be.
+    /// The ConfigMap is wrong.
     Wrong {
-        /// The fault.
-        what: Wrong,
+        /// Its fault.
+        what: Fault,
     },
 }
 
@@ -58,50 +56,39 @@ impl Reasoned for Plan {
         match self {
             Self::Nothing(reason) => *reason,
             Self::Create(_) => Reason::NoConfigMap,
-            Self::Update { wrong, body: _ } => Reason::Wrong { what: *wrong },
+            Self::Update { fault, body: _ } => Reason::Wrong { what: *fault },
         }
     }
 }
 
-/// A fault of a ConfigMap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Wrong {
-    /// Its data is not the CA, or not the CA alone.
-    Data,
-    /// It does not say what it is for.
-    Description,
-}
-
-/// Plans to read the ConfigMap anew where the cached one is wrong: what is written back has every field.
+/// Plans to read the ConfigMap live if the cached one is wrong, because an update must send every field.
 pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Reason>> {
-    let what = observed.wrong()?;
-    Some(LiveRead { step: "read kube-root-ca.crt anew", reason: Reason::Wrong { what } })
+    let what = observed.fault()?;
+    Some(LiveRead { step: "reread kube-root-ca.crt", reason: Reason::Wrong { what } })
 }
 
-/// Decides for one namespace. One that is being deleted gets no ConfigMap any more; one that it still has is set right,
-/// for its pods, which may take their time.
+/// Decides for one namespace. A namespace that is being deleted gets no new ConfigMap, but an existing one is corrected,
+/// because its pods may still need it.
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { namespace: _, is_active, ca, config_map, live } = observed;
     match (ca, config_map) {
         (_, None) if !is_active => Plan::Nothing(Reason::NotActive),
         (None, _) => Plan::Nothing(Reason::NoCa),
         (Some(ca), None) => Plan::Create(new_config_map(ca)),
-        (Some(ca), Some(_)) => match (observed.wrong(), live) {
+        (Some(ca), Some(_)) => match (observed.fault(), live) {
             (None, _) => Plan::Nothing(Reason::Published),
             (Some(_), None) => Plan::Nothing(Reason::Deleted),
-            (Some(wrong), Some(live)) => match updated(live, ca) {
-                Some(body) => Plan::Update { wrong, body },
+            (Some(fault), Some(live)) => match updated(live, ca) {
+                Some(body) => Plan::Update { fault, body },
                 None => Plan::Nothing(Reason::Published),
             },
         },
     }
 }
 
-/// The ConfigMap as it is to be written, with everything else that is in it; none if there is nothing wrong with it any
-/// more. What does not read as a ConfigMap is wrong in any case.
+/// The corrected ConfigMap with all its other fields; none if it is right by now.
 fn updated(live: &Value, ca: &Text) -> Option<Value> {
-    if ConfigMap::deserialize(live).is_ok_and(|read| wrong_with(&read, ca).is_none()) {
+    if ConfigMap::deserialize(live).is_ok_and(|read| read.fault(ca).is_none()) {
         return None;
     }
     let mut body = live.clone();
@@ -111,17 +98,6 @@ fn updated(live: &Value, ca: &Text) -> Option<Value> {
     }
     body["metadata"]["annotations"][DESCRIPTION_ANNOTATION] = DESCRIPTION.into();
     Some(body)
-}
-
-/// The fault of a ConfigMap that should publish this CA.
-pub fn wrong_with(config_map: &ConfigMap, ca: &Text) -> Option<Wrong> {
-    if config_map.ca.as_ref() != Some(ca) {
-        Some(Wrong::Data)
-    } else if !config_map.metadata.annotations.0 {
-        Some(Wrong::Description)
-    } else {
-        None
-    }
 }
 
 fn new_config_map(ca: &Text) -> Value {
@@ -148,12 +124,12 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotActive => f.write_str("not active"),
-            Self::NoCa => f.write_str("no CA to publish: --root-ca-file gives one"),
+            Self::NoCa => f.write_str("no CA to publish; set --root-ca-file"),
             Self::Published => write!(f, "{ROOT_CA_CONFIG_MAP} is right"),
             Self::Deleted => write!(f, "{ROOT_CA_CONFIG_MAP} was deleted"),
             Self::NoConfigMap => f.write_str("not there"),
-            Self::Wrong { what: Wrong::Data } => f.write_str("other data"),
-            Self::Wrong { what: Wrong::Description } => f.write_str("no description"),
+            Self::Wrong { what: Fault::Data } => f.write_str("other data"),
+            Self::Wrong { what: Fault::Description } => f.write_str("no description"),
         }
     }
 }

@@ -35,7 +35,7 @@ fn check(config_map: Option<&ObjectBuilder>, expected: &str) {
 /// The update of this ConfigMap, if it needs one.
 fn updated(config_map: &ObjectBuilder) -> Option<Value> {
     match plan(&observed(Some(config_map))) {
-        Plan::Update { wrong: _, body } => Some(body),
+        Plan::Update { fault: _, body } => Some(body),
         Plan::Nothing(_) | Plan::Create(_) => None,
     }
 }
@@ -64,9 +64,9 @@ fn nothing_is_done_about_a_namespace_that_goes_or_without_a_ca() {
     let goes = Observed { is_active: false, ..observed(None) };
     assert_eq!(plan(&goes).to_string(), "nothing (not active)");
     let nameless = Observed { ca: None, ..observed(None) };
-    assert_eq!(plan(&nameless).to_string(), "nothing (no CA to publish: --root-ca-file gives one)");
+    assert_eq!(plan(&nameless).to_string(), "nothing (no CA to publish; set --root-ca-file)");
     let kept = Observed { ca: None, ..observed(Some(&published())) };
-    assert_eq!(plan(&kept).to_string(), "nothing (no CA to publish: --root-ca-file gives one)");
+    assert_eq!(plan(&kept).to_string(), "nothing (no CA to publish; set --root-ca-file)");
 }
 
 /// Upstream: `configMapUpdated`, which does not ask about the namespace. Its pods may have long to end, and their volumes
@@ -164,7 +164,7 @@ proptest! {
     #[test]
     fn after_an_update_there_is_nothing_left_to_plan(config_map in any_config_map()) {
         let update = updated(&config_map);
-        prop_assert_eq!(observed(Some(&config_map)).wrong().is_some(), update.is_some());
+        prop_assert_eq!(observed(Some(&config_map)).fault().is_some(), update.is_some());
         if let Some(body) = update {
             let read: Arc<ConfigMap> = Arc::new(serde_json::from_value(body.clone()).unwrap());
             let again = Observed { config_map: Some(read), live: Some(body.clone()), ..observed(None) };

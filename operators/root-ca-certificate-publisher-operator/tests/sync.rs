@@ -87,11 +87,11 @@ fn why_says_what_is_wrong_before_it_is_read_anew() {
         server.on("update", "configmaps").answer(403, "Forbidden", "no");
         spoil(&server);
         running.pass(std::time::Duration::from_millis(5)).await;
-        let reading = Some("read kube-root-ca.crt anew (other data)".to_owned());
+        let reading = Some("reread kube-root-ca.crt (other data)".to_owned());
         assert_eq!(now("/api/v1/namespaces/a/configmaps/kube-root-ca.crt"), reading);
         let decided = running.why("/api/v1/namespaces/a").keys[0].last[0].stages.clone();
         let decided: Vec<String> = decided.into_iter().map(|stage| stage.text).collect();
-        assert_eq!(decided, ["read kube-root-ca.crt anew (other data)", "update kube-root-ca.crt (other data)"]);
+        assert_eq!(decided, ["reread kube-root-ca.crt (other data)", "update kube-root-ca.crt (other data)"]);
         assert_eq!(now("/api/v1/namespaces/a/configmaps/other"), None);
     });
 }

@@ -1,6 +1,4 @@
 //! Executes a plan: at most one patch of the finalizers, and then one apply of the condition Ready.
-//!
-//! Left out: waiting, which is the queue's.
 
 use std::time::Duration;
 
@@ -9,40 +7,39 @@ use serde::Serialize;
 use serde_json::json;
 use shared::api::condition::TRUE;
 use shared::api::object::{Key, Kind, Uid};
-use shared::runtime::control::{Control, Patch};
-use shared::runtime::events::{EventType, Recorder};
+use shared::runtime::api_error::ResultExt;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::Patch;
+use shared::runtime::events::PlannedEvent;
 
 use crate::objects::{FINALIZER, SERVICE_CIDRS};
 use crate::observe::Observed;
 use crate::plan::Plan;
 use crate::status::ReadyCondition;
 
-/// The owner of the condition; upstream's, so that after a handover in either direction there is one.
+/// The field manager of the condition. It is upstream's, so the condition keeps one owner after a handover.
 const FIELD_MANAGER: &str = "service-cidr-controller";
 const NOT_READY_EVENT: &str = "KubernetesServiceCIDRError";
 const NOT_READY_MESSAGE: &str = "The ServiceCIDR Status can not be set to Ready=True";
 
 /// Writes ServiceCIDRs.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
-    pub(crate) recorder: Recorder,
+    pub(crate) ctx: ControllerContext,
 }
 
 /// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The fact that the status is to tell; none if it stays as it is.
+    /// The state to write to the status; none if the status stays as it is.
     pub standing: Option<Standing>,
-    /// When to look again; none if only a change can make a difference.
+    /// When to sync again; none if only a change can make a difference.
     pub next: Option<Duration>,
-    /// The error of the patch, if it failed.
-    pub error: Option<anyhow::Error>,
 }
 
-/// Whether addresses are allocated from a ServiceCIDR.
+/// The state of a ServiceCIDR as its condition `Ready` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// They are.
+    /// Addresses are allocated from it.
     Ready,
     /// It is being deleted, and addresses need it.
     Terminating,
@@ -50,72 +47,69 @@ pub enum Standing {
 
 impl Writer {
     /// Executes the plan.
-    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<Outcome> {
         let Observed { service_cidr, others: _, addresses: _ } = observed;
         let key = &service_cidr.metadata.key;
-        match plan {
+        Ok(match plan {
             Plan::Serve { lacks_finalizer: false, uid: _ } => Outcome::of(Standing::Ready),
-            Plan::Serve { lacks_finalizer: true, uid } => match self.add_finalizer(key, uid).await {
-                Ok(true) => Outcome::of(Standing::Ready),
-                Ok(false) => Outcome::default(),
-                Err(error) => Outcome { error: Some(error), ..Outcome::default() },
-            },
+            Plan::Serve { lacks_finalizer: true, uid } => {
+                let standing = self.add_finalizer(key, uid).await?.then_some(Standing::Ready);
+                Outcome { standing, ..Outcome::default() }
+            }
             Plan::Refuse { addresses: _, first: _ } => Outcome::of(Standing::Terminating),
             Plan::Wait { left, until: _ } => Outcome { next: Some(left), ..Outcome::default() },
             Plan::LetGo { uid, addresses: _ } => {
-                Outcome { error: self.remove_finalizer(key, uid).await.err(), ..Outcome::default() }
+                self.remove_finalizer(key, uid).await?;
+                Outcome::default()
             }
             Plan::Nothing => Outcome::default(),
-        }
+        })
     }
 
-    /// Gives whether the ServiceCIDR is still there.
+    /// Returns whether the ServiceCIDR still exists.
     ///
     /// Upstream: `addServiceCIDRFinalizerIfNeeded`.
     async fn add_finalizer(&self, key: &Key, uid: Uid) -> anyhow::Result<bool> {
         let patch = Patch::strategic(&json!({ "metadata": { "finalizers": [FINALIZER] } }));
-        let is_there = self.patch(key, uid, patch).await.context("add the finalizer")?;
-        if is_there {
-            tracing::info!(service_cidr = %key, "added the finalizer");
+        let exists = self.patch(key, uid, patch).await.context("cannot add the finalizer")?;
+        if exists {
+            tracing::info!(service_cidr = %key, "added finalizer");
         }
-        Ok(is_there)
+        Ok(exists)
     }
 
     /// Upstream: `removeServiceCIDRFinalizerIfNeeded`.
     async fn remove_finalizer(&self, key: &Key, uid: Uid) -> anyhow::Result<()> {
         let patch = Patch::strategic(&json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": [FINALIZER] } }));
-        if self.patch(key, uid, patch).await.context("remove the finalizer")? {
-            tracing::info!(service_cidr = %key, "let the ServiceCIDR go");
+        if self.patch(key, uid, patch).await.context("cannot remove the finalizer")? {
+            tracing::info!(service_cidr = %key, "removed finalizer");
         }
         Ok(())
     }
 
-    /// Applies the condition. A person is told where the ServiceCIDR cannot be made ready.
+    /// Applies the condition. Posts an event if this fails for `Ready=True`.
     pub(crate) async fn write_condition(&self, observed: &Observed, condition: ReadyCondition) -> anyhow::Result<()> {
         let metadata = &observed.service_cidr.metadata;
         let key = &metadata.key;
         let patch = Patch::apply(FIELD_MANAGER, &Configuration::new(key.name(), condition)).on_status();
         match self.patch(key, metadata.uid, patch).await {
-            Ok(true) => tracing::info!(service_cidr = %key, status = condition.status, "applied the condition Ready"),
+            Ok(true) => tracing::info!(service_cidr = %key, status = condition.status, "applied condition Ready"),
             Ok(false) => {}
             Err(error) => {
                 if condition.status == TRUE {
-                    let about = observed.service_cidr.reference();
-                    self.recorder.event(&about, EventType::Warning, NOT_READY_EVENT, NOT_READY_MESSAGE.to_owned());
+                    let (about, message) = (observed.service_cidr.reference(), NOT_READY_MESSAGE.to_owned());
+                    self.ctx.event(PlannedEvent::warning(about, NOT_READY_EVENT, message));
                 }
-                return Err(error).context("apply the condition Ready");
+                return Err(error).context("cannot apply the condition Ready");
             }
         }
         Ok(())
     }
 
-    /// Gives whether the ServiceCIDR is still there.
+    /// Returns whether the ServiceCIDR still exists.
     async fn patch(&self, key: &Key, uid: Uid, patch: Patch) -> anyhow::Result<bool> {
-        match self.control.for_key(key, uid).patch(&SERVICE_CIDRS, key, uid, patch).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let patched = self.ctx.for_key(key, uid).patch(&SERVICE_CIDRS, key, uid, patch).await;
+        Ok(patched.unless_gone()?.is_some())
     }
 }
 
@@ -125,7 +119,7 @@ impl Outcome {
     }
 }
 
-/// The fields that are applied: one condition of the status.
+/// The applied fields: one condition of the status.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Configuration<'a> {

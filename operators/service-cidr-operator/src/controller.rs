@@ -1,6 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change enqueues which ServiceCIDRs, which is in `changes`.
 
 mod changes;
 
@@ -8,8 +6,9 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::api::resource::Resource;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -18,8 +17,8 @@ use crate::apply::{Outcome, Writer};
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::SERVICE_CIDRS;
-use crate::observe::{Caches, Informers};
-use crate::plan::plan;
+use crate::observe::{Caches, Informers, Observed};
+use crate::plan::{Plan, plan};
 use crate::status::next_condition;
 
 /// Upstream's.
@@ -34,7 +33,7 @@ impl Operator for ServiceCidrOperator {
 
     fn set_up(_: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, Informers { mut service_cidrs, mut ip_addresses }) = Caches::new();
         let caches = Arc::new(caches);
         let effects = setup.effects(&queue);
@@ -43,12 +42,7 @@ impl Operator for ServiceCidrOperator {
         let deletions = service_cidrs.need(|service_cidr| service_cidr.metadata.is_being_deleted());
         setup.watch(service_cidrs);
         setup.watch_while(ip_addresses, &deletions);
-        let controller = ServiceCidrController {
-            caches,
-            writer: Writer { control, recorder: setup.recorder() },
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let controller = ServiceCidrController { caches, writer: Writer { ctx: ctx.clone() }, ctx };
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
 }
@@ -57,25 +51,28 @@ impl Operator for ServiceCidrOperator {
 struct ServiceCidrController {
     caches: Arc<Caches>,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
+}
+
+impl ServiceCidrController {
+    /// The decision about one ServiceCIDR; none if it is gone.
+    fn decide(&self, key: &Key) -> Option<(Observed, Plan)> {
+        let observed = self.caches.observe(key)?;
+        let plan = plan(&observed, self.ctx.now());
+        Some((observed, plan))
+    }
 }
 
 impl Controller for ServiceCidrController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        let now = self.clock.now();
-        let plan = plan(&observed, now);
-        self.decisions.record(now, key, &plan);
-        let outcome = self.writer.apply(&observed, plan).await;
-        if let Some(condition) = next_condition(&observed, &outcome, self.clock.now()) {
+        let Some((observed, plan)) = self.decide(key) else { return Ok(Requeue::Done) };
+        self.ctx.decide(key, &plan);
+        let outcome = self.writer.apply(&observed, plan).await?;
+        if let Some(condition) = next_condition(&observed, &outcome, self.ctx.now()) {
             self.writer.write_condition(&observed, condition).await?;
         }
-        let Outcome { standing: _, next, error } = outcome;
-        match error {
-            Some(error) => Err(error),
-            None => Ok(Requeue::earliest([next.map(|delay| (delay, "the end of its grace period"))])),
-        }
+        let Outcome { standing: _, next } = outcome;
+        Ok(Requeue::earliest([next.map(|delay| (delay, "the end of its grace period"))]))
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -83,6 +80,6 @@ impl Controller for ServiceCidrController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        self.caches.observe(key).iter().map(|observed| stage(&plan(observed, self.clock.now()))).collect()
+        self.decide(key).iter().map(|(_, plan)| stage(plan)).collect()
     }
 }

@@ -1,8 +1,7 @@
-//! Protects each ServiceCIDR by a finalizer, and lets it go when each of its allocated addresses is in another one too.
+//! Protects each ServiceCIDR with a finalizer until each of its allocated addresses is in another ServiceCIDR too.
 //!
 //! Reading order: [`objects`] (the views of ServiceCIDRs and IPAddresses) → [`controller`] (one sync; its `changes`
-//! say what leads to it) → [`observe`] → [`plan`] → [`apply`] → [`status`] (the condition Ready). Left out: allocating
-//! addresses, which the apiserver does.
+//! say what leads to it) → [`observe`] → [`plan`] → [`apply`] → [`status`] (the condition Ready).
 //!
 //! Upstream: `pkg/controller/servicecidrs`.
 

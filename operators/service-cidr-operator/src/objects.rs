@@ -1,6 +1,4 @@
 //! The views of a ServiceCIDR and of an IPAddress: ranges, the finalizer, the condition Ready, and single addresses.
-//!
-//! Left out: the Service of an address. A range stays for every address that is allocated.
 
 pub mod cidr;
 
@@ -19,7 +17,7 @@ pub const SERVICE_CIDRS: Resource = Resource::cluster_scoped("networking.k8s.io"
 /// `networking.k8s.io/v1` `IPAddress`.
 pub const IP_ADDRESSES: Resource = Resource::cluster_scoped("networking.k8s.io", "v1", "IPAddress", "ipaddresses");
 
-/// Keeps a ServiceCIDR that is being deleted. Upstream: `ServiceCIDRProtectionFinalizer`.
+/// The finalizer of a ServiceCIDR. Upstream: `ServiceCIDRProtectionFinalizer`.
 pub const FINALIZER: &str = "networking.k8s.io/service-cidr-finalizer";
 
 /// The condition that says whether addresses are allocated from a ServiceCIDR. Upstream: `ServiceCIDRConditionReady`.
@@ -37,7 +35,7 @@ const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
 pub struct ServiceCidr {
     /// Its metadata.
     pub metadata: Meta,
-    /// Its ranges, at most one of each family, without those that cannot be read.
+    /// Its ranges, at most one of each family, without invalid ones.
     pub cidrs: Box<[Cidr]>,
     /// Its condition [`READY`].
     pub ready: Option<Condition>,
@@ -51,7 +49,7 @@ impl ServiceCidr {
         self.metadata.finalizers.iter().any(|finalizer| finalizer == FINALIZER)
     }
 
-    /// Whether one of its ranges has an address in common with one of the other's.
+    /// Whether one of its ranges overlaps one of the other's.
     ///
     /// Upstream: `OverlapsPrefix`, `pkg/api/servicecidr/servicecidr.go`.
     pub fn overlaps(&self, other: &Self) -> bool {
@@ -65,7 +63,7 @@ impl ServiceCidr {
         self.cidrs.iter().any(|cidr| cidr.contains(address))
     }
 
-    /// Whether an IPAddress is in it and has the label of one of its families, as upstream asks for.
+    /// Whether an IPAddress is in it and has the label of one of its families, as upstream requires.
     pub fn has_allocated(&self, address: &IpAddress) -> bool {
         let family = address.metadata.labels.get(FAMILY);
         address.address.is_some_and(|address| self.contains(address))
@@ -79,7 +77,7 @@ impl ServiceCidr {
 pub struct IpAddress {
     /// Its metadata.
     pub metadata: Meta,
-    /// Its name, read as the address that it is.
+    /// Its name, parsed as an address.
     pub address: Option<IpAddr>,
 }
 

@@ -1,7 +1,4 @@
 //! Reads one ServiceCIDR and, if it is being deleted, the addresses in it and the ServiceCIDRs that may keep these.
-//!
-//! Left out: live reads. No apiserver allocates from a ServiceCIDR that is being deleted, and the addresses that one
-//! allocated before it knew of the deletion are seen within the grace period.
 
 use std::sync::Arc;
 
@@ -16,15 +13,15 @@ use crate::objects::{ALLOCATED, IpAddress, ServiceCidr};
 pub struct Observed {
     /// The ServiceCIDR.
     pub service_cidr: Arc<ServiceCidr>,
-    /// The others that overlap it; none where it is not being deleted, as nobody asks.
+    /// The others that overlap it; empty if it is not being deleted.
     pub others: Vec<Arc<ServiceCidr>>,
-    /// The allocated addresses in it; none where it is not being deleted.
+    /// The allocated addresses in it; empty if it is not being deleted.
     pub addresses: Vec<Arc<IpAddress>>,
 }
 
 /// The caches of this operator.
 pub struct Caches {
-    /// All ServiceCIDRs. A cluster has a few.
+    /// All ServiceCIDRs. A cluster has few, so they need no index.
     pub service_cidrs: Arc<Cache<ServiceCidr>>,
     /// The allocated addresses, while a ServiceCIDR is being deleted.
     pub ip_addresses: Arc<Cache<IpAddress>>,

@@ -1,7 +1,6 @@
-//! Whether a ServiceCIDR stays, waits or goes: a value made from the observation and the time, and nothing else.
+//! Whether a ServiceCIDR gets, keeps or loses its finalizer.
 //!
-//! Left out: upstream's first question, whether each of its ranges is within another one. Then each of its addresses is
-//! in that one too, which is asked here anyway.
+//! Left out: upstream's first check, whether each of its ranges is within another one. Checking each address covers it.
 //!
 //! Upstream: `sync` and `canDeleteCIDR`, `pkg/controller/servicecidrs/servicecidrs_controller.go`.
 
@@ -19,61 +18,60 @@ use shared::runtime::flags::GoDuration;
 use crate::objects::ServiceCidr;
 use crate::observe::Observed;
 
-/// After this long every apiserver knows of a deletion, and allocates no address any more. Upstream:
-/// `deletionGracePeriod`.
+/// By then every apiserver knows of a deletion, and has stopped allocating. Upstream: `deletionGracePeriod`.
 const GRACE_SECONDS: i64 = 10;
 
 /// The decision about a ServiceCIDR, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// It stays, and its status says that it is ready.
+    /// Add the finalizer if it is missing, and report Ready.
     Serve {
-        /// It gets the finalizer first.
+        /// Whether the finalizer is missing.
         lacks_finalizer: bool,
-        /// This very ServiceCIDR.
+        /// Its uid.
         uid: Uid,
     },
-    /// It is being deleted and stays for now. Its status says so.
+    /// Keep it although it is being deleted, and report Terminating.
     Refuse {
         /// How many addresses need it.
         addresses: usize,
         /// The lowest of them.
         first: IpAddr,
     },
-    /// It may go, and is looked at again.
+    /// Wait until every apiserver knows of the deletion.
     Wait {
-        /// After this time.
+        /// The time until then.
         left: Duration,
-        /// When it goes, if nothing happens.
+        /// The end of the wait.
         until: Time,
     },
-    /// It loses the finalizer.
+    /// Remove the finalizer.
     LetGo {
-        /// This very ServiceCIDR.
+        /// Its uid.
         uid: Uid,
-        /// How many addresses are in it.
+        /// How many allocated addresses are in it.
         addresses: usize,
     },
-    /// It may go, and has lost the finalizer already.
+    /// Write nothing: the finalizer is removed already.
     Nothing,
 }
 
-/// Why a ServiceCIDR stays or goes.
+/// Why a ServiceCIDR is kept or released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// Nobody deletes it.
+    /// It is not being deleted.
     InUse,
-    /// Addresses are in no other ServiceCIDR that stays.
+    /// It has addresses that are in no other ServiceCIDR that stays.
     OnlyHere {
         /// How many.
         addresses: usize,
         /// The lowest of them.
         first: IpAddr,
     },
-    /// Some apiserver may not know yet that it is being deleted.
+    /// An apiserver may not know yet that it is being deleted.
     GracePeriod {
-        /// When all do.
+        /// By when all know.
         until: Time,
     },
     /// Each of its addresses is in another ServiceCIDR too.
@@ -81,7 +79,7 @@ pub enum Reason {
         /// How many.
         addresses: usize,
     },
-    /// It has lost the finalizer.
+    /// The finalizer is removed.
     LetGo,
 }
 
@@ -119,8 +117,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if service_cidr.has_finalizer() { Plan::LetGo { uid, addresses: addresses.len() } } else { Plan::Nothing }
 }
 
-/// Whether `other` keeps its addresses when `service_cidr` goes. Of several that are being deleted the last one does:
-/// if each counted on the others, all would go at once, and leave addresses in no range.
+/// Whether `other` outlives `service_cidr`. Of several that are being deleted the last one does. If each relied on the
+/// others, all would go at once and leave addresses in no range.
 fn stays_longer_than(other: &ServiceCidr, service_cidr: &ServiceCidr) -> bool {
     let (other, service_cidr) = (&other.metadata, &service_cidr.metadata);
     !other.is_being_deleted() || (other.deletion, &other.key) > (service_cidr.deletion, &service_cidr.key)
@@ -142,15 +140,15 @@ impl fmt::Display for Plan {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InUse => f.write_str("nobody deletes it"),
+            Self::InUse => f.write_str("not being deleted"),
             Self::OnlyHere { addresses: 1, first } => write!(f, "{first} is in no other ServiceCIDR"),
             Self::OnlyHere { addresses, first } => {
                 write!(f, "{addresses} addresses are in no other ServiceCIDR, the first is {first}")
             }
             Self::GracePeriod { until } => write!(f, "an apiserver may allocate from it until {until}"),
             Self::NotNeeded { addresses: 0 } => f.write_str("no address is in it"),
-            Self::NotNeeded { addresses } => write!(f, "its {addresses} addresses are in others too"),
-            Self::LetGo => f.write_str("its finalizer is gone"),
+            Self::NotNeeded { addresses } => write!(f, "its {addresses} addresses are in other ServiceCIDRs too"),
+            Self::LetGo => f.write_str("finalizer is removed already"),
         }
     }
 }

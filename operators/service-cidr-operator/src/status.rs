@@ -1,6 +1,4 @@
-//! The condition Ready: a value made from the observation, the outcome and the time, and nothing else.
-//!
-//! Left out: other conditions, which an apply of this one leaves alone.
+//! The condition Ready.
 //!
 //! Upstream: `updateConditionIfNeeded`, `pkg/controller/servicecidrs/servicecidrs_controller.go`.
 
@@ -28,15 +26,15 @@ pub struct ReadyCondition {
     pub type_: &'static str,
     /// [`TRUE`] or [`FALSE`].
     pub status: &'static str,
-    /// `""` where it is ready.
+    /// `""` if it is ready.
     pub reason: &'static str,
-    /// For a person.
+    /// The message for people.
     pub message: &'static str,
-    /// Now.
+    /// The current time.
     pub last_transition_time: Time,
 }
 
-/// The condition to be applied; none if the status has it, or says nothing new.
+/// The condition to apply; none if the status has it already, or stays as it is.
 pub fn next_condition(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<ReadyCondition> {
     let (status, reason, message) = match outcome.standing? {
         Standing::Ready => (TRUE, "", READY_MESSAGE),

@@ -75,7 +75,7 @@ fn a_service_cidr_is_protected_and_goes_once_nothing_needs_it() {
     // "no existing service CIDRs"
     assert_eq!(cluster(&[], &[]).observe(&key("synced")), None);
     // "default service CIDR must have finalizer", "service CIDR must have finalizer"
-    check(&[service_cidr("synced", &BOTH)], &[], "add the finalizer (nobody deletes it)");
+    check(&[service_cidr("synced", &BOTH)], &[], "add the finalizer (not being deleted)");
     // "service CIDR being deleted must remove the finalizer"
     check(&[synced()], &[], "remove the finalizer (no address is in it)");
     // "service CIDR being deleted but within the grace period must be requeued not remove the finalizer"
@@ -86,7 +86,7 @@ fn a_service_cidr_is_protected_and_goes_once_nothing_needs_it() {
         ("2001:db2::1", BOTH[1], "2001:db2::/48", "2001:db2:a:b::/64"),
     ] {
         let kept = format!("keep ({address} is in no other ServiceCIDR)");
-        let goes = "remove the finalizer (its 1 addresses are in others too)";
+        let goes = "remove the finalizer (its 1 addresses are in other ServiceCIDRs too)";
         // "service CIDR being deleted with IPv4 addresses should update the status"
         check(&[synced()], &[address], &kept);
         // "service CIDR being deleted and overlapping same range and IPv4 addresses should remove the finalizer"
@@ -180,10 +180,10 @@ fn the_grace_period_begins_with_the_deletion() {
 #[test]
 fn the_finalizer_is_added_and_removed_once_and_of_this_very_object() {
     let held = |finalizers: Value| service_cidr("synced", &BOTH).set(&["metadata", "finalizers"], finalizers);
-    check(&[held(json!([FINALIZER]))], &[], "keep (nobody deletes it)");
-    check(&[held(json!(["example.com/hold"]))], &[], "add the finalizer (nobody deletes it)");
+    check(&[held(json!([FINALIZER]))], &[], "keep (not being deleted)");
+    check(&[held(json!(["example.com/hold"]))], &[], "add the finalizer (not being deleted)");
     let going = held(json!(["example.com/hold"])).set(&["metadata", "deletionTimestamp"], ago(60).to_string());
-    check(&[going], &[], "nothing (its finalizer is gone)");
+    check(&[going], &[], "nothing (finalizer is removed already)");
     let caches = cluster(&[service_cidr("synced", &BOTH)], &[]);
     assert_eq!(planned(&caches, "synced", NOW), Plan::Serve { lacks_finalizer: true, uid: uid("synced") });
     let caches = cluster(&[deleted(service_cidr("synced", &BOTH), 60)], &[]);

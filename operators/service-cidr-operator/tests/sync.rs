@@ -284,7 +284,7 @@ fn why_says_what_keeps_a_service_cidr() {
         let path = "/apis/networking.k8s.io/v1/servicecidrs/a";
         let why = running.why(path);
         let [key] = &why.keys[..] else { panic!("{why}") };
-        assert_eq!(key.now[0].text, "keep (nobody deletes it)");
+        assert_eq!(key.now[0].text, "keep (not being deleted)");
         add_address(&server, "10.0.0.5");
         server.delete("servicecidrs", "a");
         running.at_rest().await;

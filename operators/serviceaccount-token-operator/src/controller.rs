@@ -1,6 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change enqueues which token, which is in `changes`.
 
 mod changes;
 
@@ -9,22 +7,21 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::controllers::root_ca::RootCa;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, first_stage, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::{first_stage, stage};
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
+use crate::apply::key::{KeyFile, open_to_others};
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::SECRETS;
-use crate::observe::key::{GivenKeyFile, open_to_others};
 use crate::observe::{Caches, Informers, ObservedReference, live_listing};
 use crate::plan::reference::{plan_read, plan_unlisting};
 use crate::plan::{Plan, Reason, plan, plan_live_read};
 
-/// The operator as a process.
 pub struct ServiceAccountTokenOperator;
 
 impl Operator for ServiceAccountTokenOperator {
@@ -32,19 +29,19 @@ impl Operator for ServiceAccountTokenOperator {
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        // Upstream has two queues of this name: one of Secrets, one of accounts, whose keys lead to Secrets here.
+        // Upstream has two queues of this name. Changes of accounts enqueue their Secrets here.
         let queue = setup.queue(QUEUE.name, Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let root_ca = RootCa::of_flags(&flags.root_ca_file, setup.flags());
-        let GivenKeyFile(key_file) = flags.service_account_private_key_file.clone();
+        let KeyFile(key_file) = flags.service_account_private_key_file.clone();
         match &key_file {
             None => tracing::info!("Controller is disabled because there is no private key"),
             Some(path) => {
                 if let Some(mode) = open_to_others(path) {
                     let (path, mode) = (path.display(), format!("{mode:o}"));
-                    tracing::warn!(%path, mode, "others than its owner may read --service-account-private-key-file");
+                    tracing::warn!(%path, mode, "key file is readable by others than its owner");
                 }
                 follow(setup, &queue, &caches, informers);
                 let (containing, tokens) = (Arc::clone(&caches), queue.clone());
@@ -55,59 +52,52 @@ impl Operator for ServiceAccountTokenOperator {
                 });
             }
         }
-        let controller = TokenController {
-            caches,
-            root_ca,
-            writer: Writer { control, key_file },
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let controller = TokenController { caches, root_ca, writer: Writer { ctx: ctx.clone(), key_file }, ctx };
         setup.work(Arc::new(controller), &queue, flags.concurrent_serviceaccount_token_syncs);
     }
 }
 
-/// Follows tokens, and while there is one, accounts.
+/// Watches tokens, and accounts while there is a token.
 fn follow(setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>, informers: Informers) {
     let Informers { mut secrets, mut service_accounts } = informers;
     let noting = Arc::clone(caches);
     secrets.on_change(move |change| noting.note_token(&change));
     let noting = Arc::clone(caches);
-    service_accounts.on_change(move |change| noting.note_end(&change));
+    service_accounts.on_change(move |change| noting.note_account(&change));
     let forgetting = Arc::clone(caches);
-    setup.on_restore(move || forgetting.ends.start_over());
+    setup.on_restore(move || forgetting.deleted_accounts.reset());
     let effects = setup.effects(queue);
-    secrets.on_change(effects.of(caches, Caches::secret_changed));
+    secrets.on_change(effects.with(changes::secret_changed));
     service_accounts.on_change(effects.of(caches, Caches::service_account_changed));
     let need = secrets.need(|_| true);
     setup.watch(secrets);
     setup.watch_while(service_accounts, &need);
 }
 
-/// Syncs tokens.
 struct TokenController {
     caches: Arc<Caches>,
     root_ca: Arc<RootCa>,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for TokenController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let observed = self.caches.observe(key, self.root_ca.current().as_ref());
-        self.caches.ends.told(key);
+        // An observed deletion of the account counts for one sync.
+        self.caches.deleted_accounts.clear(key);
         let Some(observed) = observed else { return self.unlist(key).await };
         let observed = match plan_live_read(&observed) {
             None => observed,
             Some(live_read) => {
-                self.decisions.record(self.clock.now(), key, &live_read);
-                self.caches.look_for_account(&self.writer.control, observed).await?
+                self.ctx.decide(key, &live_read);
+                self.caches.read_account(self.ctx.control(), observed).await?
             }
         };
         let plan = plan(&observed);
-        self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { error } = self.writer.apply(&observed, plan).await;
-        error.map_or(Ok(Requeue::Done), Err)
+        self.ctx.decide(key, &plan);
+        self.writer.apply(&observed, plan).await?;
+        Ok(Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -128,21 +118,21 @@ impl Controller for TokenController {
 }
 
 impl TokenController {
-    /// The token is gone, and goes from the list of its account.
+    /// Removes a deleted token from the list of its account.
     async fn unlist(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(mut observed) = self.caches.observe_reference(key) else { return Ok(Requeue::Done) };
         if let Some(live_read) = plan_read(&observed) {
-            self.decisions.record(self.clock.now(), key, &live_read);
-            observed = live_listing(&self.writer.control, observed).await?;
-            if self.caches.leftovers.of(key).is_none() {
-                // It has come again meanwhile, and is rightly listed.
+            self.ctx.decide(key, &live_read);
+            observed = live_listing(self.ctx.control(), observed).await?;
+            if self.caches.deleted_tokens.account(key).is_none() {
+                // It was created again meanwhile.
                 return Ok(Requeue::Done);
             }
         }
         let plan = plan_unlisting(&observed);
-        self.decisions.record(self.clock.now(), key, &plan);
+        self.ctx.decide(key, &plan);
         self.writer.unlist(&observed, plan).await?;
-        self.caches.leftovers.done(key, &observed.account);
+        self.caches.deleted_tokens.clear(key, &observed.account);
         Ok(Requeue::Done)
     }
 }

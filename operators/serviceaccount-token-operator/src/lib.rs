@@ -1,9 +1,9 @@
 //! Fills in Secrets of the type `kubernetes.io/service-account-token`: each that names a ServiceAccount gets a token of
-//! that account, which never expires, and goes with the account.
+//! that account, which never expires, and is deleted with the account.
 //!
 //! Reading order: [`objects`] (the views of Secrets and accounts) → [`controller`] (one sync; its `changes` say which
-//! Secrets a change concerns) → [`observe`] → [`plan`] (and [`plan::jwt`], the token's text) → [`apply`]. Left out: a
-//! status room, because a Secret has no status; and making such Secrets, which no controller does any more.
+//! Secrets a change concerns) → [`observe`], with [`memory`] → [`plan`] (and [`plan::jwt`], the token's text) →
+//! [`apply`] (and [`apply::key`], the signature).
 //!
 //! Upstream: `pkg/controller/serviceaccount/tokens_controller.go`; `jwt.go` and `legacy.go` of `pkg/serviceaccount`.
 
@@ -11,6 +11,7 @@ pub mod apply;
 pub mod controller;
 pub mod facts;
 pub mod flags;
+pub mod memory;
 pub mod objects;
 pub mod observe;
 pub mod plan;

@@ -1,8 +1,6 @@
-//! The views: of a token's Secret what it still lacks, and of a ServiceAccount that it is there.
+//! The views: the parts of a token's Secret that show what it lacks, and the metadata of a ServiceAccount.
 //!
-//! Of a Secret's data nothing is kept but the CA, which is no secret and in memory once for all Secrets that have it.
-//! Of a token it is kept that there is one.
-//! Left out: Secrets of other types, which the apiserver does not send.
+//! Of a Secret's data only the CA is kept, which is not secret and shared in memory.
 
 use std::fmt;
 
@@ -13,7 +11,6 @@ use shared::api::resource::Resource;
 
 pub use shared::api::resource::SECRETS;
 
-/// `v1` `ServiceAccount`.
 pub const SERVICE_ACCOUNTS: Resource = Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts");
 
 /// The field selector of tokens; no other Secret is read. Upstream: `SecretTypeServiceAccountToken`.
@@ -29,19 +26,19 @@ pub const NAMESPACE: &str = "namespace";
 /// The key of the apiserver's CA there. Upstream: `ServiceAccountRootCAKey`.
 pub const CA_CERT: &str = "ca.crt";
 
-/// A Secret that holds, or is to hold, a token.
+/// A Secret that holds or should hold a token.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawSecret")]
 pub struct Token {
-    /// Its metadata, and the account that it names.
+    /// Its metadata, with the account that it names.
     pub metadata: Meta<AccountName>,
-    /// Nobody may change its data.
+    /// Its data cannot be changed.
     pub is_immutable: bool,
-    /// It has a token, whatever that is.
+    /// It has a token, which is not checked.
     pub has_token: bool,
-    /// It has a namespace, whatever that is.
+    /// It has a namespace, which is not checked.
     pub has_namespace: bool,
-    /// Its CA in base64, as the data of a Secret is written; none if it has none.
+    /// Its CA in base64, as in the data of the Secret; none if it has none.
     pub ca: Option<Text>,
 }
 
@@ -51,48 +48,44 @@ shared::view!(Token, SECRETS, AccountName);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct AccountName {
-    /// In the token's namespace; `""` for none.
+    /// The name; `""` for no account.
     #[serde(rename = "kubernetes.io/service-account.name")]
     pub name: Text,
-    /// None for any account of that name.
+    /// The uid; none for any account of that name.
     #[serde(rename = "kubernetes.io/service-account.uid", deserialize_with = "uid_if_any")]
     pub uid: Option<Uid>,
 }
 
 impl AccountName {
-    /// Whether it means the account of this name that has this uid.
+    /// Whether it means an account of its name with this uid.
     pub fn means(&self, uid: Uid) -> bool {
         self.uid.is_none_or(|named| named == uid)
     }
 
-    /// The key of the account, if it is named in this namespace.
+    /// The key of the account in this namespace.
     pub fn key_in(&self, namespace: &str) -> Key {
         Key::new(namespace, &self.name)
     }
 }
 
-/// An annotation that is there and empty says no more than one that is not there.
+/// An empty annotation counts as missing.
 fn uid_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Uid>, D::Error> {
     let text = String::deserialize(deserializer)?;
     Ok((!text.is_empty()).then(|| Uid::parse(&text)))
 }
 
-/// A ServiceAccount.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct ServiceAccount {
-    /// All that is read of it while it is there.
     pub metadata: Meta,
 }
 
 shared::view!(ServiceAccount, SERVICE_ACCOUNTS);
 
-/// A ServiceAccount with its list of Secrets, as it is read once a Secret is gone.
+/// A ServiceAccount with its list of Secrets, read after the deletion of a Secret.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawListing")]
 pub struct Listing {
-    /// Its metadata.
     pub metadata: Meta,
-    /// The names of the Secrets that it lists.
     pub secrets: Box<[Text]>,
 }
 

@@ -1,6 +1,4 @@
-//! The fate of a token's Secret: a value made from the Secret, its ServiceAccount and the CA, and nothing else.
-//!
-//! Left out: the token itself. A plan says that one is to be signed, and for whom; no log and no explanation has it.
+//! Whether a token's Secret is filled in, kept or deleted. A plan never contains the token itself.
 //!
 //! Upstream: `syncSecret` and `generateTokenIfNeeded`, `pkg/controller/serviceaccount/tokens_controller.go`.
 
@@ -18,43 +16,37 @@ use shared::runtime::decisions::{self, LiveRead, Reasoned};
 use crate::objects::{CA_CERT, NAMESPACE, TOKEN, Token};
 use crate::observe::{Account, Observed};
 
-/// The decision about a Secret, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing is written.
     Keep(Reason),
-    /// It gets the values that it lacks.
+    /// Write the values that it lacks.
     Fill {
-        /// Which they are.
         lacks: Lacks,
-        /// The uid of the account that its token is for.
+        /// The uid of its account.
         account: Uid,
-        /// This Secret, in this state: what somebody else has filled in now is not written over.
+        /// The observed state: values written meanwhile are not overwritten.
         preconditions: Preconditions,
     },
-    /// It is deleted.
     Delete {
-        /// Why.
         reason: Reason,
-        /// This Secret, in this state: one that names another account now stays.
+        /// The observed state: a Secret that has just been given another account stays.
         preconditions: Preconditions,
     },
 }
 
-/// The values that a Secret has not, or not as they should be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lacks {
-    /// The token; one that is there is never checked.
+    /// The token; an existing one is not checked.
     pub token: bool,
-    /// The namespace; one that is there stays, whatever it is.
+    /// The namespace; an existing one is not checked.
     pub namespace: bool,
-    /// The CA: there is none, or another one.
+    /// The current CA.
     pub ca: bool,
 }
 
 impl Lacks {
-    /// The values that a Secret lacks, if this is the CA; no Secret lacks one that nobody knows.
+    /// The values that a Secret lacks, given the current CA. If that is unknown, no Secret lacks it.
     ///
     /// Upstream: `secretUpdateNeeded`.
     fn of(token: &Token, ca: Option<&Text>) -> Self {
@@ -63,41 +55,29 @@ impl Lacks {
     }
 }
 
-/// Why a Secret stays as it is, is filled in, or goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// There is no key to sign with.
+    /// There is no signing key.
     Off,
-    /// It is being deleted already.
     BeingDeleted,
-    /// It names no account.
     NoName,
-    /// It has all that it needs.
+    /// It has all values.
     Complete,
-    /// It lacks something.
     Incomplete {
-        /// Which values.
         lacks: Lacks,
     },
-    /// It lacks something, and nobody can write it any more.
     Immutable {
-        /// Which values.
         lacks: Lacks,
     },
     /// The cache does not have the account that it names.
     NotSeen {
-        /// The account's name.
         account: Text,
     },
-    /// The account that it names was deleted.
     Ended {
-        /// The account's name.
         account: Text,
     },
-    /// The account that it names is not there.
     NoAccount {
-        /// The account's name.
         account: Text,
     },
 }
@@ -113,7 +93,7 @@ impl Reasoned for Plan {
     }
 }
 
-/// Plans to read the account where the cache does not have it: a token is never deleted by what a cache lacks.
+/// Plans to read an account that the cache does not have: a missing cache entry alone deletes no token.
 pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Reason>> {
     let Observed { token, account, ca: _ } = observed;
     let is_open = kept(token).is_none() && *account == Account::NotSeen;
@@ -121,7 +101,6 @@ pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Reason>> {
     is_open.then_some(LiveRead { step: "read its ServiceAccount", reason })
 }
 
-/// Decides about one Secret.
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { token, account, ca } = observed;
     if let Some(reason) = kept(token) {
@@ -131,10 +110,10 @@ pub fn plan(observed: &Observed) -> Plan {
     let preconditions = Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) };
     let named = || metadata.annotations.name.clone();
     let account = match *account {
-        Account::There(uid) => uid,
+        Account::Exists(uid) => uid,
         Account::NotSeen => return Plan::Keep(Reason::NotSeen { account: named() }),
-        Account::Ended => return Plan::Delete { reason: Reason::Ended { account: named() }, preconditions },
-        Account::NotThere => return Plan::Delete { reason: Reason::NoAccount { account: named() }, preconditions },
+        Account::Deleted => return Plan::Delete { reason: Reason::Ended { account: named() }, preconditions },
+        Account::Missing => return Plan::Delete { reason: Reason::NoAccount { account: named() }, preconditions },
     };
     let lacks = Lacks::of(token, ca.as_ref());
     if lacks == Lacks::default() {
@@ -146,7 +125,7 @@ pub fn plan(observed: &Observed) -> Plan {
     }
 }
 
-/// Why a Secret stays, whatever its account is.
+/// Why a Secret is kept for any account.
 fn kept(token: &Token) -> Option<Reason> {
     if token.metadata.is_being_deleted() {
         Some(Reason::BeingDeleted)
@@ -171,7 +150,7 @@ impl fmt::Display for Plan {
 impl fmt::Display for Lacks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { token, namespace, ca } = *self;
-        let lacks = [(token, "no", TOKEN), (namespace, "no", NAMESPACE), (ca, "not this", CA_CERT)];
+        let lacks = [(token, "no", TOKEN), (namespace, "no", NAMESPACE), (ca, "no current", CA_CERT)];
         let lacks = lacks.into_iter().filter(|(is_so, _, _)| *is_so).map(|(_, how, what)| format!("{how} {what}"));
         f.write_str(&lacks.collect::<Vec<String>>().join(", "))
     }
@@ -180,15 +159,15 @@ impl fmt::Display for Lacks {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Off => f.write_str("--service-account-private-key-file is not given"),
+            Self::Off => f.write_str("--service-account-private-key-file is not set"),
             Self::BeingDeleted => f.write_str("being deleted"),
-            Self::NoName => f.write_str("it names no ServiceAccount"),
-            Self::Complete => f.write_str("it has all that it needs"),
+            Self::NoName => f.write_str("names no ServiceAccount"),
+            Self::Complete => f.write_str("complete"),
             Self::Incomplete { lacks } => write!(f, "{lacks}"),
             Self::Immutable { lacks } => write!(f, "{lacks}, but it is immutable"),
-            Self::NotSeen { account } => write!(f, "ServiceAccount {account} was not seen"),
+            Self::NotSeen { account } => write!(f, "ServiceAccount {account} is not in the cache"),
             Self::Ended { account } => write!(f, "ServiceAccount {account} was deleted"),
-            Self::NoAccount { account } => write!(f, "ServiceAccount {account} is not there"),
+            Self::NoAccount { account } => write!(f, "ServiceAccount {account} does not exist"),
         }
     }
 }

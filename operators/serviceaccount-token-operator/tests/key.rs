@@ -18,8 +18,8 @@ use ring::signature::{
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
+use serviceaccount_token_operator::apply::key::TokenKey;
 use serviceaccount_token_operator::flags::Flags;
-use serviceaccount_token_operator::observe::key::TokenKey;
 use serviceaccount_token_operator::plan::jwt::{Algorithm, Claims};
 use shared::runtime::flags::parse;
 use shared::testing::uid;

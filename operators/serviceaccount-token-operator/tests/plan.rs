@@ -37,7 +37,7 @@ fn ca() -> Text {
 
 /// While its account is there.
 fn observed(token: &ObjectBuilder) -> Observed {
-    Observed { token: token.build(), account: Account::There(uid("default")), ca: Some(ca()) }
+    Observed { token: token.build(), account: Account::Exists(uid("default")), ca: Some(ca()) }
 }
 
 #[track_caller]
@@ -49,22 +49,22 @@ fn check(observed: &Observed, expected: &str) {
 #[test]
 fn a_secret_gets_what_it_lacks() {
     // "added secret with serviceaccount", "updated secret with serviceaccount"
-    check(&observed(&whole()), "keep (it has all that it needs)");
+    check(&observed(&whole()), "keep (complete)");
     // "… token secret without token data"
     check(&observed(&token(&[("ca.crt", CA), ("namespace", "default")])), "fill in (no token)");
     // "… token secret without ca data"
-    check(&observed(&token(&[("token", "ABC"), ("namespace", "default")])), "fill in (not this ca.crt)");
+    check(&observed(&token(&[("token", "ABC"), ("namespace", "default")])), "fill in (no current ca.crt)");
     // "… token secret with mismatched ca data"
     let other = token(&[("token", "ABC"), ("ca.crt", "mismatched"), ("namespace", "default")]);
-    check(&observed(&other), "fill in (not this ca.crt)");
+    check(&observed(&other), "fill in (no current ca.crt)");
     // "… token secret without namespace data"
     check(&observed(&token(&[("token", "ABC"), ("ca.crt", CA)])), "fill in (no namespace)");
     // "… token secret with custom namespace data"
     let custom = token(&[("token", "ABC"), ("ca.crt", CA), ("namespace", "custom")]);
-    check(&observed(&custom), "keep (it has all that it needs)");
+    check(&observed(&custom), "keep (complete)");
     for nothing in [json!({}), Value::Null, json!({ "token": "", "namespace": null, "ca.crt": null })] {
         let empty = whole().set(&["data"], nothing);
-        check(&observed(&empty), "fill in (no token, no namespace, not this ca.crt)");
+        check(&observed(&empty), "fill in (no token, no namespace, no current ca.crt)");
     }
 }
 
@@ -73,8 +73,8 @@ fn a_secret_gets_what_it_lacks() {
 fn without_a_ca_none_is_missed() {
     let without = |token: &ObjectBuilder| Observed { ca: None, ..observed(token) };
     check(&without(&token(&[])), "fill in (no token, no namespace)");
-    check(&without(&token(&[("token", "ABC"), ("namespace", "default")])), "keep (it has all that it needs)");
-    check(&without(&whole()), "keep (it has all that it needs)");
+    check(&without(&token(&[("token", "ABC"), ("namespace", "default")])), "keep (complete)");
+    check(&without(&whole()), "keep (complete)");
 }
 
 /// Upstream: `TestTokenCreation`.
@@ -83,16 +83,16 @@ fn without_its_account_a_secret_goes_once_the_account_was_looked_for() {
     // "added secret without serviceaccount", "updated secret without serviceaccount"
     let lonely = |account: Account| Observed { account, ..observed(&whole()) };
     let asked = |observed: &Observed| plan_live_read(observed).map(|live_read| live_read.to_string());
-    let expected = "read its ServiceAccount (ServiceAccount default was not seen)";
+    let expected = "read its ServiceAccount (ServiceAccount default is not in the cache)";
     assert_eq!(asked(&lonely(Account::NotSeen)).as_deref(), Some(expected));
-    check(&lonely(Account::NotSeen), "keep (ServiceAccount default was not seen)");
-    check(&lonely(Account::NotThere), "delete (ServiceAccount default is not there)");
+    check(&lonely(Account::NotSeen), "keep (ServiceAccount default is not in the cache)");
+    check(&lonely(Account::Missing), "delete (ServiceAccount default does not exist)");
     // "deleted serviceaccount with token secrets"
-    check(&lonely(Account::Ended), "delete (ServiceAccount default was deleted)");
-    for known in [Account::There(uid("default")), Account::Ended, Account::NotThere] {
+    check(&lonely(Account::Deleted), "delete (ServiceAccount default was deleted)");
+    for known in [Account::Exists(uid("default")), Account::Deleted, Account::Missing] {
         assert_eq!(asked(&lonely(known)), None);
     }
-    for gone in [Account::Ended, Account::NotThere] {
+    for gone in [Account::Deleted, Account::Missing] {
         let Plan::Delete { reason: _, preconditions } = plan(&lonely(gone)) else { unreachable!("it has no account") };
         let this = Preconditions { uid: uid(NAME), resource_version: Some(ResourceVersion(1)) };
         assert_eq!(preconditions, this);
@@ -104,12 +104,12 @@ fn what_cannot_be_filled_in_or_need_not_go_is_left_alone() {
     let lacking = token(&[]);
     check(&observed(&lacking.clone().terminating()), "keep (being deleted)");
     let immutable = observed(&lacking.set(&["immutable"], true));
-    check(&immutable, "keep (no token, no namespace, not this ca.crt, but it is immutable)");
-    check(&Observed { account: Account::NotThere, ..immutable }, "delete (ServiceAccount default is not there)");
+    check(&immutable, "keep (no token, no namespace, no current ca.crt, but it is immutable)");
+    check(&Observed { account: Account::Missing, ..immutable }, "delete (ServiceAccount default does not exist)");
     let nameless = object("v1", "Secret", NAME).set(&["type"], "kubernetes.io/service-account-token");
-    for account in [Account::NotSeen, Account::Ended, Account::NotThere] {
+    for account in [Account::NotSeen, Account::Deleted, Account::Missing] {
         let nameless = Observed { account, ..observed(&nameless) };
-        check(&nameless, "keep (it names no ServiceAccount)");
+        check(&nameless, "keep (names no ServiceAccount)");
         assert_eq!(plan_live_read(&nameless), None);
     }
 }
@@ -152,11 +152,11 @@ fn gone(account_uid: Option<Uid>, listed: Option<&[&str]>) -> String {
         listing: listing.map(|listing| Listing::clone(&listing)),
     };
     let asked = plan_read(&observed).map(|live_read| live_read.to_string());
-    let expected = "read its ServiceAccount's list (the token of ServiceAccount default is gone)";
+    let expected = "read its ServiceAccount's list (the token of ServiceAccount default was deleted)";
     assert_eq!(asked.as_deref(), Some(expected));
     let not_seen = ObservedReference { is_seen: false, ..observed.clone() };
     assert_eq!(plan_read(&not_seen), None);
-    let nothing = "nothing (its ServiceAccount is not there either, as far as was seen)";
+    let nothing = "nothing (its ServiceAccount is not in the cache)";
     assert_eq!(plan_unlisting(&not_seen).to_string(), nothing);
     let unlisting = plan_unlisting(&observed);
     let removes = matches!(unlisting, Unlisting::Remove(of) if of == uid("default"));
@@ -204,7 +204,7 @@ proptest! {
             let fill = |secret: ObjectBuilder, key, value| secret.set(&["data", key], STANDARD.encode::<&str>(value));
             let filled = filled.fold(secret, |secret, (_, key, value)| fill(secret, key, value));
             let again = Observed { ca: seen.ca.clone(), ..observed(&filled) };
-            prop_assert_eq!(plan(&again).to_string(), "keep (it has all that it needs)");
+            prop_assert_eq!(plan(&again).to_string(), "keep (complete)");
         }
     }
 

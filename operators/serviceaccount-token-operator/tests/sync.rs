@@ -144,7 +144,7 @@ fn without_a_key_nothing_is_read_or_written_and_why_says_so() {
         running.at_rest().await;
         assert_eq!(server.requests(), [""; 0]);
         let why = running.why(PATH);
-        assert_eq!(why.keys[0].now[0].text, "keep (--service-account-private-key-file is not given)", "{why}");
+        assert_eq!(why.keys[0].now[0].text, "keep (--service-account-private-key-file is not set)", "{why}");
     });
 }
 
@@ -457,7 +457,7 @@ fn a_key_that_has_become_unusable_fails_the_secrets_that_need_it_until_it_is_men
         let why = running.why(PATH);
         let error = why.keys[0].last[0].error.clone().unwrap_or_default();
         let expected = ": it holds no private key in PEM form";
-        assert!(error.starts_with("sign a token by ") && error.ends_with(expected), "{why}");
+        assert!(error.starts_with("cannot sign a token with ") && error.ends_with(expected), "{why}");
         std::fs::copy(key("p384.pem"), &file).unwrap();
         running.pass(Duration::from_secs(60)).await;
         assert_eq!(algorithm(&server, KEY), "ES384");
@@ -533,9 +533,9 @@ fn why_tells_what_is_decided_and_never_a_token() {
         let running = start(&server, &flags);
         running.at_rest().await;
         let why = running.why(PATH);
-        assert_eq!(why.keys[0].now[0].text, "keep (it has all that it needs)", "{why}");
+        assert_eq!(why.keys[0].now[0].text, "keep (complete)", "{why}");
         let decided = why.keys[0].last.iter().find(|decision| !decision.wrote.is_empty()).unwrap();
-        assert_eq!(decided.stages[0].text, "fill in (no token, no namespace, not this ca.crt)", "{why}");
+        assert_eq!(decided.stages[0].text, "fill in (no token, no namespace, no current ca.crt)", "{why}");
         let lacks = json!({ "token": true, "namespace": true, "ca": true });
         assert_eq!(decided.stages[0].reason, json!({ "incomplete": { "lacks": lacks } }));
         let signature = value(&server, KEY, "token").split('.').next_back().unwrap().to_owned();
@@ -545,7 +545,7 @@ fn why_tells_what_is_decided_and_never_a_token() {
         server.delete("secrets", KEY);
         running.pass(Duration::from_millis(5)).await;
         let why = running.why(PATH);
-        let expected = "read its ServiceAccount's list (the token of ServiceAccount robot is gone)";
+        let expected = "read its ServiceAccount's list (the token of ServiceAccount robot was deleted)";
         assert_eq!(why.keys[0].now[0].text, expected, "{why}");
     });
 }

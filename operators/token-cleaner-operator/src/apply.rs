@@ -10,13 +10,11 @@ use shared::runtime::worker::Requeue;
 use crate::observe::Observed;
 use crate::plan::{Plan, Reason};
 
-/// Deletes tokens.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<Requeue> {
         match plan {
             Plan::Keep(_) => Ok(Requeue::Done),

@@ -23,7 +23,6 @@ use crate::plan::{Plan, plan};
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct TokenCleanerOperator;
 
 impl Operator for TokenCleanerOperator {
@@ -41,7 +40,6 @@ impl Operator for TokenCleanerOperator {
     }
 }
 
-/// Syncs tokens.
 struct TokenCleanerController {
     caches: Caches,
     writer: Writer,

@@ -9,9 +9,7 @@ use shared::api::resource::SECRETS;
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawSecret")]
 pub struct BootstrapToken {
-    /// Its metadata.
     pub metadata: Meta,
-    /// When it expires.
     pub expiration: Expiration,
 }
 

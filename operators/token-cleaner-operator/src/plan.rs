@@ -16,43 +16,31 @@ use shared::runtime::flags::GoDuration;
 use crate::objects::BootstrapToken;
 use crate::observe::Observed;
 
-/// The decision about a token, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Write nothing.
     Keep(Reason),
     /// Sync it again when it expires.
     Wait {
         /// The time until then.
         left: Duration,
-        /// When it expires.
         expires: Time,
     },
-    /// Delete it.
     Delete {
-        /// Why.
         reason: Reason,
         /// The observed state: a token whose expiration has just changed stays.
         preconditions: Preconditions,
     },
 }
 
-/// Why a token is kept or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It is already being deleted.
     BeingDeleted,
-    /// It has no expiration.
     NeverExpires,
-    /// It has not expired.
     NotExpired {
-        /// When it expires.
         expires: Time,
     },
-    /// It has expired.
     Expired {
-        /// When it expired.
         expired: Time,
     },
     /// Its expiration is not a time, so the apiserver refuses the token too.
@@ -75,7 +63,6 @@ pub fn is_of_interest(token: &BootstrapToken) -> bool {
     !token.metadata.is_being_deleted() && token.expiration != Expiration::Never
 }
 
-/// Decides for one token.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { token } = observed;
     let BootstrapToken { metadata, expiration } = &**token;

@@ -1,6 +1,4 @@
-//! The flags: those every operator has, and upstream's of this controller.
-//!
-//! Left out: a time to live for Jobs that have none, which upstream has not either.
+//! The flags: those of every operator, and upstream's of this controller.
 
 use shared::runtime::flags::at_least_one;
 

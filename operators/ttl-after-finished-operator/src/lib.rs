@@ -1,7 +1,7 @@
 //! Deletes finished Jobs when their time to live is over.
 //!
 //! Reading order: [`objects`] (what is read of a Job) → [`controller`] (one sync; its `changes` say what leads to it) →
-//! [`observe`] → [`plan`] → [`apply`]. Left out: a status room, because nothing is written of a Job but its deletion.
+//! [`observe`] → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/ttlafterfinished`.
 

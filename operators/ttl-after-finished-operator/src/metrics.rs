@@ -1,12 +1,10 @@
-//! Upstream's own metric of this controller.
-//!
-//! Left out: everything about queues and requests, which all operators have.
+//! Upstream's metric of this controller.
 
 use jiff::Timestamp;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::time::Time;
 
-/// How long after its time was over a Job was deleted.
+/// The time between the expiry of a Job and its deletion.
 ///
 /// Upstream: `JobDeletionDurationSeconds`, `pkg/controller/ttlafterfinished/metrics/metrics.go`.
 #[derive(Clone, Debug)]

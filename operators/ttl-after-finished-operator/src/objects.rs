@@ -1,6 +1,4 @@
-//! The view of a Job: whether it has ended, when, and how long it may stay.
-//!
-//! Left out: everything else, such as who manages the Job; the time to live holds for all.
+//! The view of a Job: whether it has ended, when, and its time to live.
 
 use serde::Deserialize;
 use shared::api::condition::{Condition, TRUE};
@@ -12,22 +10,18 @@ use shared::api::time::Time;
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawJob")]
 pub struct Job {
-    /// Its metadata.
     pub metadata: Meta,
-    /// How many seconds it stays after it has ended; none is for ever.
+    /// How many seconds it may stay after its end.
     pub ttl_seconds: Option<i32>,
-    /// Whether and when it ended.
     pub end: End,
 }
 
 /// Whether and when a Job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It goes on.
     NotYet,
-    /// At this time it was complete, or had failed.
     At(Time),
-    /// Nobody knows when.
+    /// Its condition has no time.
     AtUnknownTime,
 }
 

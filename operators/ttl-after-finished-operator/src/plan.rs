@@ -1,6 +1,4 @@
-//! Whether a Job's time to live is over: a value made from one state of the Job, and nothing else.
-//!
-//! It is decided twice, for the state in the cache and then for the one just read. Left out: the reading.
+//! Whether a Job's time to live is over.
 //!
 //! Upstream: `processTTL`, `needsCleanup` and `timeLeft`,
 //! `pkg/controller/ttlafterfinished/ttlafterfinished_controller.go`.
@@ -21,20 +19,14 @@ use crate::observe::Observed;
 /// The decision about a Job, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing is written.
+    /// Write nothing.
     Keep(Reason),
-    /// It is looked at again.
-    Wait {
-        /// After this time.
-        left: Duration,
-        /// When its time is over.
-        expires: Time,
-    },
-    /// It is deleted, if it is still in this state.
+    /// Sync it again after this time.
+    Wait { left: Duration, expires: Time },
+    /// Delete it.
     Delete {
-        /// Since when its time is over.
         expired: Time,
-        /// This Job, in this state: a time to live that is changed now is not passed over.
+        /// The Job's uid and version, so that a change of its time to live is not missed.
         preconditions: Preconditions,
     },
 }
@@ -47,20 +39,14 @@ pub enum Reason {
     BeingDeleted,
     /// It has no time to live.
     NoTtl,
-    /// It goes on.
+    /// It has not finished.
     NotFinished,
-    /// It has ended, and nobody knows when.
+    /// It has finished, but its condition has no time.
     UnknownFinishTime,
-    /// Its time is not over.
-    NotExpired {
-        /// When it will be.
-        expires: Time,
-    },
-    /// Its time is over.
-    Expired {
-        /// Since when.
-        expired: Time,
-    },
+    /// Its time to live is not over.
+    NotExpired { expires: Time },
+    /// Its time to live is over.
+    Expired { expired: Time },
 }
 
 impl decisions::Reason for Reason {}
@@ -75,12 +61,12 @@ impl Reasoned for Plan {
     }
 }
 
-/// Whether there is anything to wait for. Upstream: `needsCleanup`.
-pub fn is_of_interest(job: &Job) -> bool {
+/// Upstream: `needsCleanup`.
+pub fn needs_cleanup(job: &Job) -> bool {
     !job.metadata.is_being_deleted() && job.ttl_seconds.is_some() && job.end != End::NotYet
 }
 
-/// Decides on one state of a Job.
+/// Decides for one Job.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { job } = observed;
     if job.metadata.is_being_deleted() {
@@ -122,7 +108,7 @@ impl fmt::Display for Reason {
             Self::BeingDeleted => f.write_str("being deleted"),
             Self::NoTtl => f.write_str("no time to live"),
             Self::NotFinished => f.write_str("not finished"),
-            Self::UnknownFinishTime => f.write_str("finished, nobody knows when"),
+            Self::UnknownFinishTime => f.write_str("finished, time unknown"),
             Self::NotExpired { expires } => write!(f, "expires {expires}"),
             Self::Expired { expired } => write!(f, "expired {expired}"),
         }

@@ -11,7 +11,7 @@ use shared::runtime::control::Preconditions;
 use shared::testing::{NOW, ObjectBuilder, ago, object, uid};
 use ttl_after_finished_operator::objects::Job;
 use ttl_after_finished_operator::observe::Observed;
-use ttl_after_finished_operator::plan::{Plan, is_of_interest, plan};
+use ttl_after_finished_operator::plan::{Plan, needs_cleanup, plan};
 
 fn job(ttl: impl Into<Value>) -> ObjectBuilder {
     object("batch/v1", "Job", "a").set(&["spec", "ttlSecondsAfterFinished"], ttl)
@@ -30,8 +30,8 @@ fn check(job: &ObjectBuilder, expected: &str) {
     let decided = plan(&Observed { job: Arc::clone(&job) }, NOW);
     assert_eq!(decided.to_string(), expected);
     // A Job that wakes its key must be worth a sync, and the other way round.
-    let is_kept = matches!(decided, Plan::Keep(_)) && !expected.contains("nobody knows");
-    assert_eq!(is_of_interest(&job), !is_kept, "{expected}");
+    let is_kept = matches!(decided, Plan::Keep(_)) && !expected.contains("time unknown");
+    assert_eq!(needs_cleanup(&job), !is_kept, "{expected}");
 }
 
 /// Upstream: `TestTimeLeft`.
@@ -60,7 +60,7 @@ fn a_job_that_goes_on_or_has_no_time_to_live_is_kept() {
     check(&ended(job(0), &done).terminating(), "keep (being deleted)");
     check(&ended(job(0), &done).set(&["spec", "managedBy"], "x.io/y"), "delete (expired 2026-01-01T11:58:21Z)");
     let timeless = json!([{ "type": "Failed", "status": "True" }]);
-    check(&ended(job(0), &timeless), "keep (finished, nobody knows when)");
+    check(&ended(job(0), &timeless), "keep (finished, time unknown)");
 }
 
 #[test]

@@ -13,7 +13,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::intern::{Interner, Text};
 use crate::api::labels::Labels;
-use crate::api::owner::Owner;
 use crate::api::resource::Resource;
 use crate::api::time::Time;
 
@@ -269,6 +268,19 @@ fn text_visitor<'de, D: Deserializer<'de>, T>(
         }
     }
     deserializer.deserialize_str(Visitor(expecting, read))
+}
+
+/// The object for which a controller claims others, such as one ReplicaSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its kind.
+    pub resource: Resource,
+    /// Its namespace and name.
+    pub key: Key,
+    /// Its identity.
+    pub uid: Uid,
+    /// Whether deletionTimestamp is set. Such an owner keeps its objects and adopts no others.
+    pub being_deleted: bool,
 }
 
 /// The one ownerReference with `controller: true`.

@@ -11,21 +11,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::api::list::list;
-use crate::api::object::{Key, Object, Uid};
-use crate::api::resource::Resource;
+use crate::api::object::{Object, Uid};
 
-/// The object for which a controller claims others, such as one ReplicaSet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// Its kind.
-    pub resource: Resource,
-    /// Its namespace and name.
-    pub key: Key,
-    /// Its identity.
-    pub uid: Uid,
-    /// Whether deletionTimestamp is set. Such an owner keeps its objects and adopts no others.
-    pub being_deleted: bool,
-}
+pub use crate::api::object::Owner;
 
 impl Owner {
     /// The ownerReference that makes an object ours.

@@ -1,15 +1,12 @@
-//! CertificateSigningRequests as several controllers know them: the decisions that their conditions name, the content
-//! of a request proper, and what a kubelet may ask for.
-//!
-//! Left out: the view of a request. One controller reads when each condition was written, another one what was asked
-//! for.
+//! CertificateSigningRequests, for several controllers: their conditions, the content of `spec.request`, and the
+//! requests of kubelets.
 
 pub mod kubelet;
 pub mod request;
 
-/// The condition of a request that may be signed.
+/// The condition of an approved request.
 pub const APPROVED: &str = "Approved";
-/// The condition of a request that will not be signed.
+/// The condition of a denied request.
 pub const DENIED: &str = "Denied";
-/// The condition of a request that could not be signed.
+/// The condition of a request that its signer refused.
 pub const FAILED: &str = "Failed";

@@ -13,6 +13,7 @@ pub mod observe;
 pub mod plan;
 pub mod pod;
 pub mod status;
+mod stored;
 pub mod sync;
 
 use serde::{Deserialize, Deserializer};
@@ -21,7 +22,7 @@ use crate::api::labels::Labels;
 use crate::api::object::Kind;
 use crate::api::selector::{InvalidSelector, Selector};
 use crate::api::template::PodTemplate;
-use status::ReplicaStatus;
+use stored::ReplicaStatus;
 
 /// A kind that keeps a number of pods.
 pub trait ReplicaOwner: Kind {

@@ -1,9 +1,9 @@
-//! The CA that verifies the apiserver, for operators that hand it out: as `--root-ca-file` has it now.
+//! The CA that verifies the apiserver, for operators that publish it: the current content of `--root-ca-file`.
 //!
-//! The file is read every few seconds, whole: its text says that it has changed, however it was replaced (a mounted
-//! ConfigMap changes by a link). What is no bundle is logged once and never used.
-//! Left out: following the CA of the operator's own kubeconfig or pod. The pod's is mounted from what an operator
-//! publishes: following it would make an edit of one ConfigMap the CA of all namespaces.
+//! The file is read every few seconds, because a mounted ConfigMap is replaced by a link. Invalid content is logged once
+//! and never used.
+//! Left out: reloading the CA of the operator's own kubeconfig or pod. The pod's is mounted from what an operator
+//! publishes: reloading it would spread an edit of one ConfigMap to all namespaces.
 
 pub mod metrics;
 
@@ -23,13 +23,13 @@ use crate::runtime::client::load_ca;
 use crate::runtime::flags::SharedFlags;
 use crate::runtime::run::Setup;
 
-/// A rotation has both CAs in the file for hours. This often it costs nothing.
+/// The time between two reads. A rotation keeps both CAs in the file for hours, so seconds are enough.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// A file that holds a CA bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootCaFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// The CA at the start.
     pub ca: Text,
@@ -39,7 +39,7 @@ pub struct RootCaFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenRootCaFile(pub Option<RootCaFile>);
 
-/// Reads the flag and the file, so that a file which is no bundle ends the process at its start, as upstream's does.
+/// Parses the flag and reads the file. A file that is not a bundle ends the process at its start, as upstream.
 pub fn root_ca_file() -> impl TypedValueParser<Value = GivenRootCaFile> {
     OsStringValueParser::new().try_map(|path| {
         if path.is_empty() {
@@ -51,29 +51,30 @@ pub fn root_ca_file() -> impl TypedValueParser<Value = GivenRootCaFile> {
     })
 }
 
-/// The CA to hand out.
+/// The CA to publish.
 pub struct RootCa(Mutex<State>);
 
 struct State {
     ca: Option<Text>,
-    /// Why the file cannot be used, since it cannot.
-    broken: Option<String>,
+    /// The error of the last read, if it failed.
+    error: Option<String>,
 }
 
 impl RootCa {
-    /// Begins with this; none if nobody has said which it is.
+    /// Starts with this CA, if one is known.
     fn new(ca: Option<Text>) -> Self {
-        Self(Mutex::new(State { ca, broken: None }))
+        Self(Mutex::new(State { ca, error: None }))
     }
 
-    /// The CA by this flag, or without it the one by which this process verifies the apiserver.
+    /// The CA of this flag; without the flag, the one with which this process verifies the apiserver.
     pub fn of_flags(given: &GivenRootCaFile, flags: &SharedFlags) -> Arc<Self> {
         let GivenRootCaFile(file) = given;
         let ca = file.as_ref().map(|file| file.ca.clone()).or_else(|| own_ca(flags));
         Arc::new(Self::new(ca))
     }
 
-    /// Has the process follow the file, if there is one, and call `changed` each time another CA is to be handed out.
+    /// Reloads the file, if there is one, for as long as the process runs, and calls `changed` after each change of the
+    /// CA.
     pub fn follow_flags(
         self: &Arc<Self>,
         given: &GivenRootCaFile,
@@ -82,43 +83,43 @@ impl RootCa {
     ) {
         let GivenRootCaFile(Some(file)) = given.clone() else { return };
         let root_ca = Arc::clone(self);
-        // The CA that was read with the flags is there already.
+        // The CA was read with the flags.
         let (_, ready) = watch::channel(Progress { synced: true, ..Progress::default() });
         setup.run("root-ca-file", ready, async move { root_ca.follow(file, changed).await });
     }
 
-    /// As it is now.
+    /// The current CA.
     pub fn current(&self) -> Option<Text> {
         self.state().ca.clone()
     }
 
-    /// Takes in what the file holds, and gives whether another CA is to be handed out from now on.
+    /// Stores the result of a read. Returns whether the CA has changed.
     fn take(&self, reading: Result<Text, String>) -> bool {
         let mut state = self.state();
         match reading {
             Ok(ca) => {
-                state.broken = None;
-                let is_news = state.ca.as_ref() != Some(&ca);
+                state.error = None;
+                let is_changed = state.ca.as_ref() != Some(&ca);
                 state.ca = Some(ca);
-                is_news
+                is_changed
             }
             Err(error) => {
-                if state.broken.as_ref() != Some(&error) {
-                    tracing::warn!(error, "--root-ca-file has changed for the worse: what it held stays in use");
+                if state.error.as_ref() != Some(&error) {
+                    tracing::warn!(error, "reload of --root-ca-file failed; keeping the previous CA");
                 }
-                state.broken = Some(error);
+                state.error = Some(error);
                 false
             }
         }
     }
 
-    /// Reads the file again and again, and calls `changed` each time another CA is to be handed out.
+    /// Reloads the file periodically, and calls `changed` after each change of the CA.
     async fn follow(&self, file: RootCaFile, changed: impl Fn()) {
         let RootCaFile { path, ca: _ } = file;
         loop {
             tokio::time::sleep(INTERVAL).await;
             if self.take(read(&path)) {
-                tracing::info!(path = %path.display(), "--root-ca-file has changed");
+                tracing::info!(path = %path.display(), "reloaded --root-ca-file");
                 changed();
             }
         }
@@ -129,7 +130,7 @@ impl RootCa {
     }
 }
 
-/// The CA by which this process verifies the apiserver; none where it knows none, or cannot read it.
+/// The CA with which this process verifies the apiserver; none if there is none or it cannot be read.
 fn own_ca(flags: &SharedFlags) -> Option<Text> {
     let loaded = load_ca(flags.kubeconfig(), flags.master());
     if let Err(error) = &loaded {
@@ -138,7 +139,7 @@ fn own_ca(flags: &SharedFlags) -> Option<Text> {
     loaded.ok().flatten().map(|ca| Text::new(&ca))
 }
 
-/// The bundle that this file holds, word for word.
+/// The bundle in this file, byte for byte.
 ///
 /// Upstream: `readCA`, `cmd/kube-controller-manager/app/controllermanager.go`.
 fn read(path: &Path) -> Result<Text, String> {

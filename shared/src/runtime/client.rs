@@ -41,24 +41,24 @@ use crate::api::protobuf;
 use crate::api::resource::Resource;
 use crate::runtime::api_error::{ApiError, Status, chain};
 use crate::runtime::clock::jitter;
-use crate::runtime::leader::Term;
-use crate::runtime::shadow;
 use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 use ca::ca_file;
 pub use ca::load_ca;
-use call::{Call, JSON};
-use connections::{Connections, Place, Purpose};
-pub(crate) use credentials::Connection;
-use credentials::{AnswerBody, Refusals, Renewing};
+pub(crate) use call::Call;
+use call::JSON;
+pub(crate) use connections::Purpose;
+use connections::{Connections, Place};
+use credentials::{Refusals, Renewing};
 pub use forms::{Accept, PatchType};
 use kubeconfig::unusable;
 use limiter::Limiter;
 use list::Paged;
 use reach::Reach;
 pub use reach::{RETURN_SPREAD, soon_after};
-use transport::connection;
+pub(crate) use transport::Connection;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use transport::connection_of;
+use transport::{AnswerBody, connection};
 
 /// How long a request may take, its answer included; a watch may go on for longer once it has started. Waiting for a
 /// token or for a place in a connection does not count: nothing was sent, and so no answer is lost.
@@ -175,6 +175,12 @@ fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
     Ok(uri)
 }
 
+/// Decides which requests may be sent. Asked first of all, and again after each wait.
+pub(crate) trait Gate: Send + Sync {
+    /// Refuses a request by an error, which its sender gets.
+    fn check(&self, call: &Call<'_>) -> Result<(), ApiError>;
+}
+
 /// Makes one connection more.
 type Connect = dyn Fn() -> Result<Connection, kube::Error> + Send + Sync;
 
@@ -190,8 +196,7 @@ pub struct Client {
     refusals: Arc<Refusals>,
     reach: Arc<Reach>,
     paged: Arc<Paged>,
-    term: Option<Term>,
-    refuses_writes: bool,
+    gates: Vec<Arc<dyn Gate>>,
     goes_ahead: bool,
 }
 
@@ -222,8 +227,7 @@ impl Client {
             refusals: Arc::default(),
             reach: Arc::default(),
             paged: Arc::default(),
-            term: None,
-            refuses_writes: false,
+            gates: Vec::new(),
             goes_ahead: false,
         })
     }
@@ -256,16 +260,12 @@ impl Client {
         Self { limiter: None, goes_ahead: true, ..self.clone() }
     }
 
-    /// The same client for writes of this term only: none is sent once the term is over, however long it had to wait.
+    /// The same client with one gate more; a request is sent if all of them let it pass.
     #[must_use]
-    pub fn with_term(&self, term: Term) -> Self {
-        Self { term: Some(term), ..self.clone() }
-    }
-
-    /// The same client for a shadow: it sends nothing that may change what is stored.
-    #[must_use]
-    pub(crate) fn that_refuses_writes(&self) -> Self {
-        Self { refuses_writes: true, ..self.clone() }
+    pub(crate) fn behind(&self, gate: impl Gate + 'static) -> Self {
+        let mut client = self.clone();
+        client.gates.push(Arc::new(gate));
+        client
     }
 
     /// Changes each time the server answers again after it could not be reached for a while.
@@ -323,8 +323,7 @@ impl Client {
             refusals: Arc::default(),
             reach: Arc::default(),
             paged: Arc::default(),
-            term: None,
-            refuses_writes: false,
+            gates: Vec::new(),
             goes_ahead: false,
         }
     }
@@ -462,9 +461,7 @@ impl Client {
 
     /// One answer of success, or the error that the server's status tells.
     async fn answer(&self, call: &Call<'_>, purpose: Purpose) -> Result<Answer, ApiError> {
-        if self.refuses_writes && shadow::refuses(&call.method, call.path, call.content_type.as_ref(), &call.body) {
-            return Err(ApiError::Shadow);
-        }
+        self.check(call)?;
         let (mut left, mut waits) = (REQUEST_TIMEOUT, 0);
         loop {
             // As in client-go: a watch that had to wait behind writes would be late with what they do.
@@ -472,7 +469,7 @@ impl Client {
                 limiter.acquire().await;
             }
             let (connection, place) = self.place(purpose).await.map_err(|cause| call.broken(&cause))?;
-            self.check_term(call)?;
+            self.check(call)?;
             let deadline = Instant::now() + left;
             let response = timeout_at(deadline, self.send(connection, call)).await;
             let response = response.map_err(|_| self.timed_out(call))??;
@@ -508,10 +505,8 @@ impl Client {
         self.connections.place(purpose, &*self.connect).await
     }
 
-    /// Refuses a write that another replica may be doing, too. To be asked after every wait.
-    fn check_term(&self, call: &Call<'_>) -> Result<(), ApiError> {
-        let is_over = call.method != Method::GET && self.term.as_ref().is_some_and(Term::is_over);
-        if is_over { Err(ApiError::NotLeading) } else { Ok(()) }
+    fn check(&self, call: &Call<'_>) -> Result<(), ApiError> {
+        self.gates.iter().try_for_each(|gate| gate.check(call))
     }
 
     fn broken(&self, call: &Call<'_>, cause: &(dyn std::error::Error + 'static)) -> ApiError {

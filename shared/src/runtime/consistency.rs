@@ -13,45 +13,42 @@
 
 mod lookup;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch::Receiver;
+use serde::Deserialize;
 use tokio::time::timeout;
 
 use self::lookup::Lookups;
-use crate::api::intern::Text;
 use crate::api::labels::Labels;
-use crate::api::object::{Key, ResourceVersion, Uid};
+use crate::api::object::{Key, Meta, NoAnnotations, Object, ResourceVersion, Uid};
 use crate::api::resource::Resource;
 use crate::api::selector::query;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::Client;
-use crate::runtime::informer::{Demand, Health};
+use crate::runtime::demand::Demand;
+pub use crate::runtime::source::Follow;
+pub use crate::runtime::watched::Watched;
 
 /// After a cache has been behind for this long, its watch counts as dead.
 const STALL: Duration = Duration::from_secs(5);
 /// With fewer records than this nothing is swept.
 const SWEEP_MIN: usize = 64;
 
-/// How to follow the progress of one informer; [`crate::runtime::informer::Informer::follow`] gives it.
-#[derive(Clone)]
-pub struct Follow {
-    pub(crate) resource: Resource,
-    /// Empty for all namespaces.
-    pub(crate) namespace: Text,
-    pub(crate) field_selector: Cow<'static, str>,
-    pub(crate) label_selector: Cow<'static, str>,
-    pub(crate) progress: Receiver<Progress>,
-    pub(crate) health: Arc<Health>,
-    /// The version at which the cache has an object.
-    pub(crate) version_of: VersionOf,
+/// An object as the server stored it: its metadata, which is all that a write asks the server to answer.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+pub struct Written {
+    /// The metadata as stored.
+    pub metadata: Meta,
 }
 
-/// Gives the version of an object in a cache; `None` if the cache does not have it.
-pub(crate) type VersionOf = Arc<dyn Fn(&Key) -> Option<ResourceVersion> + Send + Sync>;
+impl Object for Written {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
 
 /// One write of an object, as the server answered it.
 #[derive(Clone, Copy)]
@@ -64,62 +61,11 @@ pub struct Write<'a> {
     pub created_with: Option<&'a Labels>,
 }
 
-impl Follow {
-    /// Whether the informer still runs. A stopped informer sees no more versions.
-    pub(crate) fn is_running(&self) -> bool {
-        self.progress.has_changed().is_ok()
-    }
-
-    fn is_narrowed(&self) -> bool {
-        !self.field_selector.is_empty() || !self.label_selector.is_empty()
-    }
-
-    fn is_of_namespace(&self, namespace: &str) -> bool {
-        self.namespace.is_empty() || *self.namespace == *namespace
-    }
-
-    /// Whether the cache can ever see a write of this object. It never sees an object created outside its selectors.
-    fn shows(&self, write: &Write<'_>) -> bool {
-        self.is_of_namespace(write.object.namespace())
-            && write.created_with.is_none_or(|labels| query::matches(&self.label_selector, labels))
-    }
-}
-
-/// The informers that the syncs of one process read; all clones share one list.
-#[derive(Clone, Default)]
-pub struct Watched(Arc<Mutex<Lists>>);
-
-#[derive(Default)]
-struct Lists {
-    followed: Vec<Arc<Follow>>,
-    demands: Vec<Demand>,
-}
-
-impl Watched {
-    /// Adds an informer.
-    pub fn add(&self, follow: Follow) {
-        let Lists { followed, .. } = &mut *self.lists();
-        followed.retain(|follow| follow.is_running());
-        followed.push(Arc::new(follow));
-    }
-
-    /// Adds a resource that is followed on demand; its informers come and go by themselves.
-    pub(crate) fn add_demand(&self, demand: Demand) {
-        self.lists().demands.push(demand);
-    }
-
-    fn lists(&self) -> MutexGuard<'_, Lists> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The informers of a resource.
-    fn of(&self, resource: &Resource) -> Vec<Arc<Follow>> {
-        self.lists().followed.iter().filter(|follow| follow.resource == *resource).map(Arc::clone).collect()
-    }
-
-    /// The resources that a sync of this key reads and that were not listed yet.
-    fn not_listed_for(&self, key: &Key) -> Vec<Demand> {
-        self.lists().demands.iter().filter(|demand| !demand.is_listed_for(key)).cloned().collect()
+impl Write<'_> {
+    /// Whether this cache can ever see the write. It never sees an object created outside its selectors.
+    fn shows_in(&self, follow: &Follow) -> bool {
+        follow.is_of_namespace(self.object.namespace())
+            && self.created_with.is_none_or(|labels| query::matches(&follow.label_selector, labels))
     }
 }
 
@@ -228,7 +174,7 @@ impl Consistency {
     /// Notes a write of the sync of `key`, whose object has this uid. It replaces the record of another uid. A resource
     /// that no informer follows needs no record, because no cache has it.
     pub fn record(&self, key: &Key, uid: Uid, resource: &Resource, write: Write<'_>) {
-        for follow in self.followed.of(resource).into_iter().filter(|follow| follow.shows(&write)) {
+        for follow in self.followed.of(resource).into_iter().filter(|follow| write.shows_in(follow)) {
             let Write { object, version, created_with } = write;
             let may_be_hidden = follow.is_narrowed() && created_with.is_none();
             let objects = may_be_hidden.then(|| BTreeMap::from([(object.clone(), version)]));

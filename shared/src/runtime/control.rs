@@ -8,25 +8,24 @@
 mod key;
 mod metadata;
 mod options;
-pub(crate) mod pages;
 mod patch;
 pub(crate) mod review;
 
 use std::sync::Arc;
 
 use futures::stream::{self, Buffered, Collect, Iter, StreamExt};
-use serde::Deserialize;
 
-use crate::api::object::{Key, Meta, NoAnnotations, Object, Uid};
+use crate::api::object::{Key, Object, Uid};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Client;
 use crate::runtime::consistency::Consistency;
 use crate::runtime::decisions::Decisions;
 
+pub use crate::runtime::consistency::Written;
+pub use crate::runtime::pages::Selection;
 pub use key::KeyControl;
 pub use options::{DeleteOptions, Preconditions, Propagation};
-pub use pages::Selection;
 pub use patch::Patch;
 pub use review::AccessStatus;
 
@@ -38,22 +37,8 @@ pub struct Control {
     decisions: Decisions,
 }
 
-/// An object as the server stored it: its metadata, which is all that a write asks the server to answer.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-pub struct Written {
-    /// The metadata as stored.
-    pub metadata: Meta,
-}
-
-impl Object for Written {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
 impl Control {
-    /// Writes through this client, which sends nothing while another replica may lead ([`Client::with_term`]), and
+    /// Writes through this client, which sends nothing while another replica may lead ([`Client::behind`]), and
     /// notes each write with the decisions of the same queue.
     pub fn new(client: Client, consistency: Arc<Consistency>, decisions: Decisions) -> Self {
         Self { client, consistency, decisions }

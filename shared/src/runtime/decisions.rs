@@ -21,7 +21,6 @@ use crate::api::explain::{Decision, Failure, Outcome, Stage, Version};
 use crate::api::intern::Text;
 use crate::api::object::{Key, Kind, ResourceVersion};
 use crate::api::resource::Resource;
-use crate::runtime::shadow;
 
 pub use self::reason::{LiveRead, Reason, Reasoned};
 
@@ -73,11 +72,15 @@ impl From<&Trigger> for Version {
     }
 }
 
+/// Told of each stage that is decided: the queue, the key, and a way to read the stage.
+pub(crate) type Observer = fn(&'static str, &Key, &dyn Fn() -> Stage);
+
 /// The latest decisions; cheap to clone.
 #[derive(Clone, Default)]
 pub struct Decisions {
     queue: &'static str,
     records: Arc<Mutex<Records>>,
+    observer: Option<Observer>,
 }
 
 /// A key of a queue.
@@ -133,10 +136,15 @@ struct Written {
 }
 
 impl Decisions {
+    /// Decisions of which this is told, too.
+    pub(crate) fn observed(observer: Observer) -> Self {
+        Self { observer: Some(observer), ..Self::default() }
+    }
+
     /// A handle on the same records that notes decisions of the queue of this name.
     #[must_use]
     pub fn of_queue(&self, queue: &'static str) -> Self {
-        Self { queue, records: Arc::clone(&self.records) }
+        Self { queue, ..self.clone() }
     }
 
     fn records(&self) -> MutexGuard<'_, Records> {
@@ -152,7 +160,9 @@ impl Decisions {
     pub fn record(&self, now: Timestamp, key: &Key, plan: &impl Reasoned) {
         let noted = Noted::new(plan);
         tracing::debug!(queue = self.queue, %key, plan = &*noted.text, "decided");
-        shadow::decided(self.queue, key, || Stage::from(&noted));
+        if let Some(decided) = self.observer {
+            decided(self.queue, key, &|| Stage::from(&noted));
+        }
         let mut records = self.records();
         let order = records.next_change();
         let record = records.open.entry((self.queue, key.clone())).or_insert_with(|| Record::new(now, None));

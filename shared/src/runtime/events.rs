@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use prometheus_client::metrics::counter::Counter;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,6 @@ use tokio_util::sync::CancellationToken;
 use crate::api::object::ObjectReference;
 use crate::runtime::client::Client;
 use crate::runtime::clock::Clock;
-use crate::runtime::metrics::EventMetrics;
 use post::Poster;
 
 /// Upstream: `maxQueuedEvents`, staging/src/k8s.io/client-go/tools/record/event.go.
@@ -70,6 +70,15 @@ impl PlannedEvent {
     pub fn warning(about: ObjectReference, reason: &'static str, message: String) -> Self {
         Self { about, kind: EventType::Warning, reason, message }
     }
+}
+
+/// Counts of events by their outcome.
+#[derive(Clone)]
+pub struct EventMetrics {
+    pub(crate) posted: Counter,
+    pub(crate) filtered: Counter,
+    pub(crate) dropped: Counter,
+    pub(crate) failed: Counter,
 }
 
 /// One call of [`Recorder::event`].

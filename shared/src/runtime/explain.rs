@@ -13,13 +13,14 @@ use crate::api::explain::{
 };
 use crate::api::object::Key;
 use crate::runtime::clock::Clock;
-use crate::runtime::consistency::{Consistency, Follow};
+use crate::runtime::consistency::Consistency;
 use crate::runtime::decisions::Decisions;
-use crate::runtime::flags::{KUBERNETES_VERSION, Mode, VERSION};
-use crate::runtime::informer::Followed;
+use crate::runtime::flags::Mode;
+use crate::runtime::followed::Followed;
+use crate::runtime::identity::{KUBERNETES_VERSION, Names, VERSION};
 use crate::runtime::leader::Term;
 use crate::runtime::queue::{self, Queue};
-use crate::runtime::run::Names;
+use crate::runtime::source::Follow;
 use crate::runtime::worker::Controller;
 
 /// Explains the keys of one queue.

@@ -19,14 +19,10 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
+pub use crate::runtime::identity::{KUBERNETES_VERSION, VERSION};
 use crate::runtime::telemetry::{DEFAULT_VERBOSITY, LogFormat};
 pub use gates::read_gates;
 pub use go::{GoDuration, GoValueError, parse_bool};
-
-/// This build's version.
-pub const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
-/// The Kubernetes release whose behaviour this build has.
-pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
 const VERSION_TEXT: &str = concat!("v", env!("CARGO_PKG_VERSION"), " (as Kubernetes v1.36.3)");
 

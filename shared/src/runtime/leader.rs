@@ -23,13 +23,14 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use http::Method;
 use tokio::sync::watch::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::api::object::{Key, ObjectReference, ResourceVersion};
 use crate::api::resource::LEASES;
 use crate::runtime::api_error::ApiError;
-use crate::runtime::client::{Accept, Client};
+use crate::runtime::client::{Accept, Call, Client, Gate};
 use crate::runtime::clock::{Clock, jitter};
 use crate::runtime::events::{EventType, Recorder};
 use crate::runtime::flags::{JITTER_FACTOR, LeaderFlags};
@@ -147,6 +148,13 @@ impl Term {
     pub fn is_over(&self) -> bool {
         let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         renewed.is_none_or(|at| at.elapsed() >= self.lease_duration)
+    }
+}
+
+/// Refuses writes that another replica may be doing too, however long they had to wait.
+impl Gate for Term {
+    fn check(&self, call: &Call<'_>) -> Result<(), ApiError> {
+        if call.method != Method::GET && self.is_over() { Err(ApiError::NotLeading) } else { Ok(()) }
     }
 }
 

@@ -24,8 +24,9 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry};
 
 use crate::runtime::client::RequestObserver;
-use crate::runtime::consistency::Follow;
-use crate::runtime::flags::{KUBERNETES_VERSION, VERSION};
+use crate::runtime::events::EventMetrics;
+use crate::runtime::followed::Followed;
+use crate::runtime::identity::{KUBERNETES_VERSION, VERSION};
 use crate::runtime::queue::{Observer, Queue};
 
 /// The content type of [`Metrics::to_text`], by which Prometheus chooses its parser.
@@ -92,9 +93,9 @@ impl Metrics {
         self.state.add_queue(queue.clone());
     }
 
-    /// Shows the state of this informer.
-    pub fn watch_informer(&self, informer: Follow) {
-        self.state.add_informer(informer);
+    /// Shows the state of all that the process follows.
+    pub(crate) fn watch_informers(&self, followed: Followed) {
+        self.state.set_informers(followed);
     }
 
     /// Shows how many syncs of the workers of this name have panicked.
@@ -359,15 +360,6 @@ impl StaleSyncSkips {
         let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
         self.0.get_or_create(&[("group", group.to_owned()), ("resource", resource.to_owned())]).inc();
     }
-}
-
-/// The metrics of the event recorder.
-#[derive(Clone)]
-pub struct EventMetrics {
-    pub(crate) posted: Counter,
-    pub(crate) filtered: Counter,
-    pub(crate) dropped: Counter,
-    pub(crate) failed: Counter,
 }
 
 fn count(counter: &AtomicU64) -> u64 {

@@ -30,8 +30,10 @@ use crate::runtime::client::{self, Access, Client, ClientOptions, RETURN_SPREAD}
 use crate::runtime::clock::Clock;
 use crate::runtime::events::Events;
 use crate::runtime::explain::Explainer;
-use crate::runtime::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
-use crate::runtime::informer::Followed;
+use crate::runtime::flags::{self, Exit, Flags, SharedFlags};
+use crate::runtime::followed::Followed;
+pub use crate::runtime::identity::Names;
+use crate::runtime::identity::{KUBERNETES_VERSION, VERSION};
 use crate::runtime::leader::{Election, Elector, Lost};
 use crate::runtime::metrics::{self, Metrics};
 use crate::runtime::queue::Queue;

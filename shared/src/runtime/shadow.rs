@@ -14,17 +14,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderValue, Method};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::api::explain::{Difference, ShadowReport, Stage, Subject};
 use crate::api::object::Key;
-use crate::runtime::client::Client;
+use crate::runtime::api_error::ApiError;
+use crate::runtime::client::{Call, Client, Gate};
 use crate::runtime::clock::Clock;
-use crate::runtime::flags::{Mode, VERSION};
+use crate::runtime::flags::Mode;
+use crate::runtime::identity::VERSION;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::Queue;
 use crate::runtime::worker::{Controller, Requeue};
@@ -53,7 +53,7 @@ struct Watched {
 }
 
 /// Notes a stage of the running sync, if it is of this key and a shadow runs it.
-pub(crate) fn decided(queue: &'static str, key: &Key, stage: impl FnOnce() -> Stage) {
+pub(crate) fn decided(queue: &'static str, key: &Key, stage: &dyn Fn() -> Stage) {
     // Outside a shadow nothing is noted.
     let _ = SYNC.try_with(|sync| {
         let mut sync = sync.borrow_mut();
@@ -63,14 +63,20 @@ pub(crate) fn decided(queue: &'static str, key: &Key, stage: impl FnOnce() -> St
     });
 }
 
-/// Whether a shadow withholds this request because it may change something. If so, it is noted with the running sync.
-pub(crate) fn refuses(method: &Method, path: &str, content_type: Option<&HeaderValue>, body: &Bytes) -> bool {
-    if !write::is_write(method, path) {
-        return false;
+/// Refuses each request that may change something, and notes it with the running sync.
+struct NoWrites;
+
+impl Gate for NoWrites {
+    fn check(&self, call: &Call<'_>) -> Result<(), ApiError> {
+        let Call { method, path, content_type, body, .. } = call;
+        if !write::is_write(method, path) {
+            return Ok(());
+        }
+        // A write outside a sync, such as an Event, belongs to no key.
+        let write = || Write::read(method, path, content_type.as_ref(), body);
+        let _ = SYNC.try_with(|sync| sync.borrow_mut().refuse(write()));
+        Err(ApiError::Shadow)
     }
-    // A write outside a sync, such as an Event, belongs to no key.
-    let _ = SYNC.try_with(|sync| sync.borrow_mut().refuse(Write::read(method, path, content_type, body)));
-    true
 }
 
 impl Watched {
@@ -116,7 +122,7 @@ impl Shadow {
         if mode == Mode::Operate {
             return (None, client);
         }
-        let (client, wishes) = (client.that_refuses_writes(), Arc::default());
+        let (client, wishes) = (client.behind(NoWrites), Arc::default());
         let metrics = ShadowMetrics::register(metrics, Arc::clone(&wishes));
         let clock = clock.clone();
         (Some(Self { operator, client: client.clone(), clock, metrics, wishes }), client)

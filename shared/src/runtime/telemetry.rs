@@ -4,7 +4,6 @@
 //! by plain HTTP, to a collector on the node or in the pod; one that wants HTTPS is refused at the start, not ignored.
 
 mod line;
-mod syncs;
 mod traces;
 
 use std::fmt;
@@ -23,7 +22,6 @@ use tracing_subscriber::{Layer, Registry};
 
 use crate::runtime::clock::Clock;
 use line::Lines;
-pub(crate) use syncs::in_sync;
 pub use traces::{Traces, TracesError};
 
 /// `--v` where it isn't given.

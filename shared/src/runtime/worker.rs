@@ -3,6 +3,8 @@
 //! Left out: what a sync does (each operator's `controller.rs`), and giving up: a key that fails is tried again, at
 //! ever longer intervals, for as long as its object is there.
 
+pub(crate) mod running;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +20,7 @@ use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Behind, Consistency};
 use crate::runtime::decisions::Decisions;
 use crate::runtime::queue::{Finish, Queue};
-use crate::runtime::telemetry::in_sync;
+use running::in_sync;
 
 /// When a key is synced again after a sync without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 //!
 //! Left out: validation, defaults and admission. What depends on them is the e2e suite's.
 
+mod filter;
 mod patch;
 mod request;
 mod script;
@@ -30,7 +31,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::request::{Call, EVICTION, Filter};
+use self::filter::Filter;
+use self::request::{Call, EVICTION};
 use self::script::Action;
 pub use self::script::Rule;
 use self::store::{Id, Refusal, Store, text};

@@ -143,7 +143,7 @@ async fn cannot_list_one(scene: &Scene, behind: &mut Behind, good: &str, broken:
     uses(scene, "team", &json!({good: "0", broken: "1", "secrets": "0"})).await?;
     let told = scene.told("UsageNotCounted").await?;
     let messages: Vec<String> = told.into_iter().filter_map(|event| event.message).collect();
-    let start = format!("Cannot count kind7s.{GROUP}, whose usage stays as it was: ");
+    let start = format!("Cannot count kind7s.{GROUP}; its usage stays unchanged: ");
     ensure!(messages.iter().all(|message| message.starts_with(&start)), "{messages:?}");
     let [used, hard] = status(scene, "team").await?;
     ensure!(used[broken] == "1" && hard[broken] == "5", "{used} of {hard}");

@@ -14,7 +14,6 @@ pub struct Content {
     pub common_name: String,
     /// The organizations of the subject: the groups of the user.
     pub organizations: Vec<String>,
-    /// The sorts of its alternative names.
     pub alt_names: BTreeSet<AltName>,
 }
 

@@ -11,7 +11,6 @@ use crate::objects::{CertificateSigningRequest, Content, KUBELET_CLIENT_SIGNER, 
 /// A request that is approved if its requester has one of these permissions.
 #[derive(Debug, PartialEq)]
 pub(super) struct Recognized<'a> {
-    /// The request.
     pub(super) undecided: &'a Undecided,
     /// In the order of the reviews.
     pub(super) permissions: Vec<Permission>,

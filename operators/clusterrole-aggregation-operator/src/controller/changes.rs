@@ -1,6 +1,4 @@
 //! Which aggregated roles are synced when a role changes: those that select it, before or after the change, and itself.
-//!
-//! Left out: changes of anything but labels, rules and selectors, and a role that is gone, which gets no rules.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +12,8 @@ use crate::objects::{ClusterRole, Rule};
 use crate::observe::Caches;
 
 impl Caches {
-    /// Upstream: `enqueue`, `pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go`. There every
-    /// change of a role enqueues all aggregated roles.
+    /// Upstream: `enqueue`, `pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go`, which enqueues
+    /// all aggregated roles at each change.
     pub fn cluster_role_changed(&self, change: Change<'_, ClusterRole>) -> Vec<Effect> {
         let (old, new) = match change {
             Change::Added(new) => (None, Some(&**new)),
@@ -46,7 +44,7 @@ fn offer(role: &ClusterRole) -> Option<Offer<'_>> {
     (!role.rules.is_empty()).then_some((&role.metadata.labels, &*role.rules))
 }
 
-/// Why a change of a role leads to its own sync, if it does. After a write by anybody its rules are compared again.
+/// Why a change of a role leads to its own sync, if it does. Any write of its rules leads to a comparison.
 fn own_cause(old: Option<&ClusterRole>, new: &ClusterRole) -> Option<Cause> {
     let rule = new.aggregation_rule.as_ref()?;
     let is_edit = old.is_none_or(|old| old.aggregation_rule.as_ref() != Some(rule));

@@ -1,6 +1,4 @@
 //! Which CronJob is synced when an object changes.
-//!
-//! Left out: when a schedule was edited, which is noted on a standby too: that is [`crate::observe::edits`]'.
 
 use std::sync::Arc;
 
@@ -12,19 +10,18 @@ use shared::runtime::queue::Cause;
 use crate::objects::{CRON_JOBS, CronJob, Job};
 use crate::observe::Caches;
 
-impl Caches {
-    /// Upstream: `updateCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
-    #[expect(clippy::unused_self, reason = "a change has one shape, whether or not the caches are asked")]
-    pub(crate) fn cron_job_changed(&self, change: Change<'_, CronJob>) -> Vec<Effect> {
-        let is_edit = match change {
-            Change::Added(_) | Change::Deleted(_) => false,
-            Change::Updated { old, new } => old.metadata.generation != new.metadata.generation,
-        };
-        let cause = if is_edit { Cause::Edit } else { Cause::Event };
-        vec![Effect::Enqueue(change.latest().metadata.key.clone(), cause)]
-    }
+/// Upstream: `updateCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
+pub(super) fn cron_job_changed(change: Change<'_, CronJob>) -> Vec<Effect> {
+    let is_edit = match change {
+        Change::Added(_) | Change::Deleted(_) => false,
+        Change::Updated { old, new } => old.metadata.generation != new.metadata.generation,
+    };
+    let cause = if is_edit { Cause::Edit } else { Cause::Event };
+    vec![Effect::Enqueue(change.latest().metadata.key.clone(), cause)]
+}
 
-    /// A Job that changes hands concerns both CronJobs.
+impl Caches {
+    /// Wakes the CronJob of a Job; if its controller changes, both.
     ///
     /// Upstream: `addJob`, `updateJob` and `deleteJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
     pub(crate) fn job_changed(&self, change: Change<'_, Job>) -> Vec<Effect> {

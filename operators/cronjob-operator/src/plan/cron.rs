@@ -1,8 +1,7 @@
 //! Standard cron, as robfig/cron v3 reads and computes it: the library that upstream uses.
 //!
-//! Its own evaluator because this one's rules are the behaviour: what a clock change does to a run, what a step does to
-//! the day rule, `@every`. Left out: the optional field of seconds and the library's own scheduler, which upstream does
-//! not use.
+//! An own evaluator, because these rules are upstream's behavior: clock changes, steps in the day rule, `@every`.
+//! Upstream does not use the library's optional field of seconds.
 
 mod parser;
 mod spec;
@@ -14,12 +13,12 @@ use jiff::tz::TimeZone;
 pub use parser::{InvalidCron, parse};
 pub use zone::{UnknownTimeZone, load_zone};
 
-/// When something is due.
+/// The times of a schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
     /// By the calendar of a time zone.
     Spec(SpecSchedule),
-    /// Again and again after so many whole seconds.
+    /// At an interval of whole seconds.
     Every {
         /// At least one.
         seconds: i64,
@@ -39,11 +38,11 @@ pub struct SpecSchedule {
     zone: TimeZone,
 }
 
-/// Set in a field that was written as `*` or `?`.
+/// The bit of a field written as `*` or `?`.
 const STAR: u64 = 1 << 63;
 
 impl Schedule {
-    /// The first instant after this one, or none: within five years for a calendar.
+    /// The first instant after this one; for a calendar, within five years.
     ///
     /// Upstream: `Schedule.Next`, `spec.go` and `constantdelay.go`.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {

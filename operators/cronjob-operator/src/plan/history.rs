@@ -1,8 +1,7 @@
-//! Which finished Jobs are more than the history may have.
+//! Finished Jobs beyond the history limits.
 //!
-//! Left out: Jobs of another CronJob of the same name, which upstream would delete too.
-//!
-//! Upstream: `cleanupFinishedJobs`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
+//! Upstream: `cleanupFinishedJobs`, `pkg/controller/cronjob/cronjob_controllerv2.go`, which also deletes the Jobs of
+//! another CronJob of the same name.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use super::Deletion;
 use crate::objects::{Ended, Job};
 use crate::observe::Observed;
 
-/// The oldest Jobs beyond each limit. Those being deleted already count, but are not deleted again.
+/// The oldest Jobs beyond each limit. Jobs that are being deleted count, but are not deleted again.
 pub(super) fn surplus(observed: &Observed) -> Vec<Deletion> {
     let spec = &observed.cron_job.spec;
     [(Ended::Complete, spec.successful_jobs_history_limit), (Ended::Failed, spec.failed_jobs_history_limit)]

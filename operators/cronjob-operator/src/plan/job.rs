@@ -1,7 +1,6 @@
-//! The Job of one run: its name, which is also the lock on the run, and its JSON.
+//! The Job of one run: its name, which makes it unique for its time, and its JSON.
 //!
-//! Labels, annotations and spec of the template stay the raw JSON they were served as.
-//! Left out: the template's other metadata, which no Job gets, and the creationTimestamp that upstream sends and the apiserver ignores.
+//! Labels, annotations and spec of the template stay raw JSON. No Job gets the template's other metadata.
 //!
 //! Upstream: `getJobFromTemplate2`, `getJobName` and `getTimeHashInMinutes`, `pkg/controller/cronjob`.
 
@@ -16,18 +15,14 @@ use shared::api::resource::JOBS;
 use super::cron::load_zone;
 use crate::objects::{CronJob, SCHEDULED_TIMESTAMP};
 
-/// The name of the Job that is due at this time.
 pub fn name(cron_job: &CronJob, due: Timestamp) -> String {
     format!("{}-{}", cron_job.metadata.name(), due.as_second() / 60)
 }
 
-/// No Job can be made from the template.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidTemplate {
-    /// It, or a field of it, is something else than the API says, or than this build can read.
     #[error("cannot read the job template: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// There is nothing to run.
     #[error("the job template has no spec")]
     NoSpec,
 }
@@ -67,7 +62,7 @@ struct Metadata<'a> {
     owner_references: [OwnerReference<'a>; 1],
 }
 
-/// The JSON of the Job that is due at this time.
+/// The JSON of the Job.
 pub fn body(cron_job: &CronJob, due: Timestamp) -> Result<String, InvalidTemplate> {
     let template: Option<Template<'_>> = serde_json::from_str(cron_job.spec.job_template.get())?;
     let Template { metadata, spec } = template.unwrap_or_default();

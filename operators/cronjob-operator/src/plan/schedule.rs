@@ -1,7 +1,5 @@
 //! The run that is due, how many were missed, and the time until the next one.
 //!
-//! Left out: whether what is due may start, which is [`super`]'s.
-//!
 //! Upstream: `pkg/controller/cronjob/utils.go`, `cronjob_controllerv2.go`.
 
 use std::time::Duration;
@@ -12,12 +10,12 @@ use serde::Serialize;
 use super::cron::{InvalidCron, Schedule, UnknownTimeZone, load_zone, parse};
 use crate::objects::CronJob;
 
-/// A key is synced a little late, so that the time it waited for has surely come.
+/// A delay, so that a sync is not early.
 ///
 /// Upstream: `nextScheduleDelta`.
 const PAD: SignedDuration = SignedDuration::from_millis(100);
 
-/// More missed times than this are many.
+/// The most missed times that count as few.
 const FEW: i64 = 100;
 
 /// How many times were missed.
@@ -40,13 +38,13 @@ pub struct NeverDue;
 /// The run that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// The latest time that has come, if one has.
+    /// The latest past time.
     pub time: Option<Timestamp>,
-    /// How many came before it.
+    /// The times before it.
     pub missed: Missed,
 }
 
-/// The schedule in the CronJob's time zone. One that names a zone itself goes by that.
+/// The schedule in the CronJob's time zone, or in the zone that the schedule itself names.
 ///
 /// Upstream: `formatSchedule`.
 pub fn read(cron_job: &CronJob) -> Result<Schedule, InvalidCron> {
@@ -57,35 +55,34 @@ pub fn read(cron_job: &CronJob) -> Result<Schedule, InvalidCron> {
     }
 }
 
-/// Whether the schedule names a time zone itself, which is not supported and yet works.
+/// Whether the schedule names a time zone itself, which works, but is not supported.
 pub fn names_zone(schedule: &str) -> bool {
     schedule.contains("TZ")
 }
 
-/// Whether the time zone exists, if there is one.
 pub fn check_zone(cron_job: &CronJob) -> Result<(), UnknownTimeZone> {
     cron_job.spec.time_zone.as_deref().map_or(Ok(()), |zone| load_zone(zone).map(drop))
 }
 
-/// From when on times count: the last one that was started, or else the creation; and none before the schedule was
-/// edited. Upstream starts a run that the new schedule would have had before the edit.
+/// The time after which runs count: the last started run or the creation, and not before the schedule was edited.
+/// Upstream starts a run that the new schedule would have had before the edit.
 pub fn since(cron_job: &CronJob, edited_at: Option<Timestamp>) -> Timestamp {
     let last = cron_job.status.last_schedule_time.or(cron_job.metadata.creation);
     let last = last.map_or(Timestamp::UNIX_EPOCH, shared::api::time::Time::timestamp);
     edited_at.map_or(last, |edited_at| edited_at.max(last))
 }
 
-/// As [`since`], but nothing that is too late already.
+/// As [`since`], limited by the starting deadline.
 pub fn since_in_time(cron_job: &CronJob, edited_at: Option<Timestamp>, now: Timestamp) -> Timestamp {
     let since = since(cron_job, edited_at);
     let Some(seconds) = cron_job.spec.starting_deadline_seconds else { return since };
     now.checked_sub(SignedDuration::from_secs(seconds)).map_or(since, |deadline| deadline.max(since))
 }
 
-/// The latest time after `since` that has come.
+/// The latest past time after `since`.
 ///
-/// The number of missed times is an estimate from the first two, and where times are irregular the search, which starts
-/// from that estimate, may even find none; both as upstream.
+/// As upstream, the number of missed times is estimated from the first two. The search starts from that estimate and
+/// may find no time if the times are irregular.
 ///
 /// Upstream: `mostRecentScheduleTime`.
 pub fn most_recent(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Result<Due, NeverDue> {
@@ -102,7 +99,7 @@ pub fn most_recent(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Res
         return Err(NeverDue);
     }
     let missed = first.duration_until(now).as_secs() / gap + 1;
-    // Two gaps before now and not one: the next time of an irregular schedule may come sooner than a gap.
+    // Two gaps before now, because the next time of an irregular schedule may be less than a gap away.
     let start = first.checked_add(SignedDuration::from_secs((missed - 2).saturating_mul(gap))).unwrap_or(first);
     let mut time = None;
     let mut next = schedule.next(start);
@@ -113,7 +110,7 @@ pub fn most_recent(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Res
     Ok(Due { time, missed: if missed > FEW { Missed::Many } else { Missed::Few } })
 }
 
-/// The time after the latest; none if there is no such time.
+/// The time after the latest, if there is one.
 pub fn next_time(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let base = match most_recent(schedule, since, now) {
         Ok(Due { time: Some(time), .. }) => time,
@@ -123,7 +120,7 @@ pub fn next_time(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Optio
     schedule.next(base)
 }
 
-/// How long until the time after the latest; none if there is no such time.
+/// How long until the time after the latest, if there is one.
 ///
 /// Upstream: `nextScheduleTimeDuration`.
 pub fn next_delay(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Option<Duration> {

@@ -1,14 +1,10 @@
-//! `--feature-gates`, as kube-controller-manager reads it.
-//!
-//! Left out: its gates that change nothing here, which are refused.
+//! `--feature-gates`, as kube-controller-manager reads it. Gates that have no effect here are refused.
 
 use std::str::FromStr;
 
 use shared::runtime::flags::read_gates;
 
-/// The feature gate for tolerances in `spec.behavior`.
 const CONFIGURABLE_TOLERANCE: &str = "HPAConfigurableTolerance";
-/// The feature gate for autoscalers that scale to zero.
 const SCALE_TO_ZERO: &str = "HPAScaleToZero";
 
 /// The features that are on.

@@ -1,6 +1,5 @@
 //! A HorizontalPodAutoscaler: its target, its bounds, its metrics, its behavior, and its whole status.
 //!
-//! Left out: what the apiserver refuses, such as a maximum below the minimum.
 
 use serde::{Deserialize, Serialize};
 use shared::api::intern::Text;
@@ -19,26 +18,21 @@ pub const HORIZONTAL_POD_AUTOSCALERS: Resource =
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawAutoscaler")]
 pub struct HorizontalPodAutoscaler {
-    /// Its metadata.
     pub metadata: Meta,
-    /// What it scales.
     pub target: Reference,
-    /// The least number of replicas; 1 where it says none.
+    /// 1 by default.
     pub min_replicas: i32,
-    /// The greatest.
     pub max_replicas: i32,
-    /// The metrics, in their order.
     pub metrics: Vec<MetricSpec>,
-    /// How fast it scales; none for the rules of those that do not say.
+    /// None for upstream's constants.
     pub behavior: Option<Behavior>,
-    /// As last written.
     pub status: AutoscalerStatus,
 }
 
 shared::view!(HorizontalPodAutoscaler, HORIZONTAL_POD_AUTOSCALERS);
 
 impl HorizontalPodAutoscaler {
-    /// Whether a metric is known while there are no pods.
+    /// Whether a metric has a value while there are no pods.
     ///
     /// Upstream: `hasObjectOrExternalMetrics`, `pkg/controller/podautoscaler/horizontal.go`.
     pub fn has_object_or_external_metrics(&self) -> bool {
@@ -50,11 +44,9 @@ impl HorizontalPodAutoscaler {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reference {
-    /// Its kind.
     pub kind: Text,
-    /// Its name.
     pub name: Text,
-    /// Its group, and a version that does not matter.
+    /// Only the group matters.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub api_version: Text,
 }

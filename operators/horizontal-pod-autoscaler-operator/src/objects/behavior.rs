@@ -1,6 +1,4 @@
-//! How fast an autoscaler scales up and down: `spec.behavior`, with the API's defaults where a rule says nothing.
-//!
-//! Left out: the rules of an autoscaler without a behavior, which are upstream's constants.
+//! `spec.behavior`, with the API's defaults.
 //!
 //! Upstream: `pkg/apis/autoscaling/v2/defaults.go`.
 
@@ -11,28 +9,22 @@ use shared::api::quantity::Quantity;
 /// `spec.behavior`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behavior {
-    /// Rules for more replicas.
     pub scale_up: ScalingRules,
-    /// Rules for fewer.
     pub scale_down: ScalingRules,
 }
 
 /// The rules for one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalingRules {
-    /// How far back recommendations count; none for the flag's time, which only the rules for fewer may leave out.
+    /// None for the flag's, which only `scale_down` can have.
     pub stabilization_window_seconds: Option<i32>,
-    /// Which of the policies counts.
     pub select: Select,
-    /// How much may change in which time.
     pub policies: Vec<Policy>,
-    /// By which part a metric may be off its target without scaling; none for the flag's.
+    /// None for the flag's.
     pub tolerance: Option<Quantity>,
 }
 
 impl ScalingRules {
-    /// The longest period of a policy.
-    ///
     /// Upstream: `getLongestPolicyPeriod`, `pkg/controller/podautoscaler/horizontal.go`.
     pub fn longest_period_seconds(&self) -> i32 {
         self.policies.iter().map(|policy| policy.period_seconds).max().unwrap_or(0).max(0)
@@ -42,28 +34,26 @@ impl ScalingRules {
 /// Which of several policies counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Select {
-    /// The one that allows the most.
+    /// The policy that allows the most.
     #[default]
     Max,
-    /// The one that allows the least.
+    /// The policy that allows the least.
     Min,
-    /// None: nothing is scaled in this direction.
+    /// None: no scaling in this direction.
     Disabled,
-    /// One that this build does not know, which upstream takes for [`Self::Max`].
+    /// Unknown to this version; as upstream, the same as [`Self::Max`].
     #[serde(other)]
     Other,
 }
 
-/// How much may change in a time.
+/// The most change in a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Policy {
-    /// The meaning of the value.
     #[serde(rename = "type")]
     pub type_: PolicyType,
-    /// So many pods, or so many percent.
+    /// A number of pods or a percentage.
     pub value: i32,
-    /// In this time.
     pub period_seconds: i32,
 }
 
@@ -73,9 +63,9 @@ pub enum PolicyType {
     /// A number of pods.
     #[default]
     Pods,
-    /// A percentage of the replicas that there were when the period began.
+    /// A percentage of the replicas at the start of the period.
     Percent,
-    /// One that this build does not know: it allows no change.
+    /// Unknown to this version; allows no change.
     #[serde(other)]
     Other,
 }

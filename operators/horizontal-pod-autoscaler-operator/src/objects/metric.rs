@@ -1,6 +1,5 @@
-//! One of an autoscaler's metrics: where its values come from, and the target for them.
+//! A metric of an autoscaler: its source and its target.
 //!
-//! Left out: the values, which [`super::values`] has.
 
 use serde::{Deserialize, Serialize};
 use shared::api::intern::Text;
@@ -14,51 +13,34 @@ use super::Reference;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawMetric")]
 pub enum MetricSpec {
-    /// A value of one object.
     Object {
-        /// The object.
         described_object: Reference,
-        /// The metric.
         metric: MetricIdentifier,
-        /// Its target.
         target: Target,
     },
-    /// A value of each pod.
     Pods {
-        /// The metric.
         metric: MetricIdentifier,
-        /// The target of its average.
         target: Target,
     },
-    /// What each pod takes of a resource.
     Resource {
-        /// Such as `cpu`.
         name: Text,
-        /// The target of its average.
         target: Target,
     },
-    /// What one container of each pod takes of a resource.
     ContainerResource {
-        /// Such as `cpu`.
         name: Text,
-        /// The container's name.
         container: Text,
-        /// The target of its average.
         target: Target,
     },
-    /// A value from outside of the cluster.
     External {
-        /// The metric.
         metric: MetricIdentifier,
-        /// Its target.
         target: Target,
     },
-    /// Of a type that this build does not know.
+    /// Unknown to this version.
     Other(Text),
 }
 
 impl MetricSpec {
-    /// `type`, which is a label of upstream's metrics, too.
+    /// `type`, which is also a label of upstream's metrics.
     pub fn type_name(&self) -> &str {
         match self {
             Self::Object { .. } => "Object",
@@ -71,13 +53,12 @@ impl MetricSpec {
     }
 }
 
-/// The name of a metric, and which of its series count.
+/// The name and the series of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MetricIdentifier {
-    /// Its name.
     pub name: Text,
-    /// None for all of its series.
+    /// None for all series.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
 }
@@ -86,27 +67,21 @@ pub struct MetricIdentifier {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Target {
-    /// Which of the others is meant.
     #[serde(rename = "type")]
     pub type_: TargetType,
-    /// The value.
     pub value: Option<Quantity>,
-    /// The value divided by the number of pods.
     pub average_value: Option<Quantity>,
-    /// The value in percent of what the pods request.
+    /// In percent of the pods' requests.
     pub average_utilization: Option<i32>,
 }
 
 /// The meaning of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum TargetType {
-    /// A percentage of requests.
     Utilization,
-    /// A value.
     Value,
-    /// A value for each pod.
     AverageValue,
-    /// None, or one that this build does not know.
+    /// None, or unknown to this version.
     #[default]
     #[serde(other)]
     Other,

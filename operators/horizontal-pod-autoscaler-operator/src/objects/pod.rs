@@ -1,6 +1,5 @@
-//! A pod: whether its metrics count, and what it requests.
+//! The view of a pod: its readiness and its requests.
 //!
-//! Left out: everything else. Pods are read in each sync, and kept by none.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +13,18 @@ use shared::api::quantity::Quantity;
 use shared::api::resource::PODS;
 use shared::api::time::Time;
 
-/// How much of which resource.
+/// Quantities by resource.
 pub type Amounts = BTreeMap<Text, Quantity>;
 
 /// A pod.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawPod")]
 pub struct Pod {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Where it is in its life.
     pub phase: Phase,
-    /// The condition Ready; none while it has none.
     pub ready: Option<Ready>,
-    /// When its kubelet took it up.
+    /// When its kubelet started it.
     pub start: Option<Time>,
-    /// What its containers request.
     pub requests: Requests,
 }
 
@@ -38,42 +33,34 @@ shared::view!(Pod, PODS);
 /// The condition Ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// Its status is True.
     pub is_true: bool,
-    /// Its status is False. It may be Unknown, too.
+    /// Neither holds if the status is Unknown.
     pub is_false: bool,
-    /// When the status last changed.
     pub since: Option<Time>,
 }
 
 impl Pod {
-    /// Whether it is ready.
     pub fn is_ready(&self) -> bool {
         self.ready.is_some_and(|ready| ready.is_true)
     }
 }
 
-/// What a pod requests.
+/// The requests of a pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
-    /// Its regular containers, in their order.
     pub containers: Vec<ContainerRequests>,
-    /// Its init containers, in their order.
     pub init_containers: Vec<ContainerRequests>,
-    /// The pod itself.
     pub pod: Amounts,
-    /// Its runtime, besides.
+    /// The overhead of its runtime.
     pub overhead: Amounts,
 }
 
-/// What a container requests.
+/// The requests of a container.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContainerRequests {
-    /// Its name.
     pub name: Text,
-    /// Whether it is an init container that runs beside the others.
+    /// Whether it is an init container that keeps running.
     pub is_sidecar: bool,
-    /// The requests.
     pub requests: Amounts,
 }
 

@@ -1,26 +1,31 @@
-//! Where the kinds are served that autoscalers name, and in which version custom metrics are: read once, and again when
-//! what was known turns out to be wrong.
-//!
-//! Left out: kinds that are not served. They are looked for in each sync.
+//! Discovery of the kinds that autoscalers name, and of the version of custom metrics: read once, and again after a
+//! failed request. Each sync looks again for a kind that is not served.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::api::resource::Resource;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::control::Control;
 
-/// The group of custom metrics.
 pub(super) const CUSTOM_METRICS: &str = "custom.metrics.k8s.io";
-/// The versions of it that this build understands.
+/// The supported versions of it.
 const CUSTOM_METRICS_VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 
-/// Why a kind or a version is not known, in client-go's words.
+/// Why a kind or a version is unknown, in client-go's words.
 pub(super) enum Unknown {
-    /// The apiserver could not be asked.
     Failed(ApiError),
-    /// It does not serve it.
     NotServed(String),
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => write!(f, "{error}"),
+            Self::NotServed(message) => f.write_str(message),
+        }
+    }
 }
 
 impl From<ApiError> for Unknown {
@@ -42,8 +47,8 @@ struct State {
 impl Kinds {
     /// The resource of a kind, in the version that the server prefers.
     ///
-    /// Upstream: `RESTMappings`, `staging/src/k8s.io/client-go/restmapper/discovery.go`. There every version's resource is
-    /// tried, and each leads to the preferred one.
+    /// Upstream: `RESTMappings`, `staging/src/k8s.io/client-go/restmapper/discovery.go`, which tries the resource of
+    /// every version; each leads to the preferred one.
     pub(super) async fn resource_of(&self, control: &Control, group: &str, kind: &str) -> Result<Resource, Unknown> {
         let key = (group.to_owned(), kind.to_owned());
         let known = self.state().resources.get(&key).cloned();
@@ -60,8 +65,6 @@ impl Kinds {
         Err(Unknown::NotServed(format!("no matches for kind {kind:?} in group {group:?}")))
     }
 
-    /// The version in which custom metrics are read.
-    ///
     /// Upstream: `PreferredVersion`, `staging/src/k8s.io/metrics/pkg/client/custom_metrics/discovery.go`.
     pub(super) async fn custom_metrics_version(&self, control: &Control) -> Result<String, Unknown> {
         let known = self.state().custom_metrics.clone();
@@ -79,17 +82,14 @@ impl Kinds {
         Ok(version)
     }
 
-    /// Forgets where a kind is served.
     pub(super) fn forget_resource(&self, group: &str, kind: &str) {
         self.state().resources.remove(&(group.to_owned(), kind.to_owned()));
     }
 
-    /// Forgets in which version custom metrics are served.
     pub(super) fn forget_custom_metrics(&self) {
         self.state().custom_metrics = None;
     }
 
-    /// Forgets all.
     pub(crate) fn start_over(&self) {
         *self.state() = State::default();
     }

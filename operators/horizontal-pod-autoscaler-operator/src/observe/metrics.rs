@@ -1,7 +1,6 @@
-//! The values of an autoscaler's metrics and the pods behind its target's selector, read at once: all requests go out
-//! together, and a decision is made on what was true at one moment.
+//! The values of an autoscaler's metrics and the pods behind its target's selector, all read at the same time.
 //!
-//! What containers take is read once, for however many metrics of resources. Left out: what the values mean.
+//! All resource metrics share one request for the usage of containers.
 
 use std::sync::Arc;
 
@@ -13,30 +12,29 @@ use shared::api::url::{segment, with_query};
 use shared::runtime::client::Accept;
 use shared::runtime::control::{Control, Selection};
 
-use super::kinds::{CUSTOM_METRICS, Unknown};
+use super::kinds::CUSTOM_METRICS;
 use super::scales::group_of;
 use super::words::in_client_words;
 use super::{Answer, Caches, Measured, Observed};
 use crate::objects::values::{PodUsage, Values};
 use crate::objects::{MetricIdentifier, MetricSpec, Pod, Reference};
 
-/// The group version of what pods take, and that of values from outside.
 const RESOURCE_METRICS: &str = "/apis/metrics.k8s.io/v1beta1";
 const EXTERNAL_METRICS: &str = "/apis/external.metrics.k8s.io/v1beta1";
 
-/// The same, with the pods and the metrics; without them where the scale has no selector that can be read.
+/// Adds the pods and the metrics, if the scale has a valid selector.
 pub(crate) async fn live_measures(control: &Control, caches: &Caches, observed: Observed) -> Observed {
     let text = observed.scale.as_ref().map(|read| read.scale.status.selector.clone()).unwrap_or_default();
     let selector = Selector::parse_text(&text).ok().filter(|_| !text.is_empty());
     let Some(selector) = selector else { return observed };
     let key = &observed.autoscaler.metadata.key;
-    let selectors = caches.selectors.note(key, selector.clone());
+    let selectors = caches.memory.note_selector(key, selector.clone());
     let reader = Reader { control, caches, namespace: key.namespace(), selector: selector.to_string() };
     let (pods, answers) = join(reader.pods(), reader.answers(&observed.autoscaler.metrics)).await;
     Observed { measured: Measured { pods, selectors, answers }, ..observed }
 }
 
-/// Reads in one namespace, and of pods those of one selector.
+/// Reads in one namespace, by one selector of pods.
 struct Reader<'a> {
     control: &'a Control,
     caches: &'a Caches,
@@ -47,9 +45,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     async fn pods(&self) -> Result<Vec<Arc<Pod>>, String> {
         let (mut pods, mut answer) = (Vec::new(), Ok(()));
-        // As new as upstream's cache would be. An apiserver that has lost etcd has given no scale before this.
+        // As new as upstream's cache. An apiserver that has lost etcd has already failed to serve the scale.
         let selection = Selection { label_selector: &self.selector, from_cache: true, ..Selection::default() };
-        // Lists of pods come as protobuf otherwise, of which this build reads no resources.
+        // The protobuf decoder of pods skips the resources of containers.
         let each = |pod: Pod| pods.push(Arc::new(pod));
         if let Err(error) = self.control.list_each(&PODS, self.namespace, selection, Accept::Json, each).await {
             answer = Err(error.to_string());
@@ -70,7 +68,7 @@ impl Reader<'_> {
         answers
     }
 
-    /// The answer for a metric of another kind than resources.
+    /// The answer for a metric that is not one of resources.
     async fn answer(&self, metric: &MetricSpec) -> Answer {
         match metric {
             MetricSpec::Resource { .. } | MetricSpec::ContainerResource { .. } | MetricSpec::Other(_) => Answer::None,
@@ -106,8 +104,10 @@ impl Reader<'_> {
         self.custom(&format!("pods/*/{}", segment(&metric.name)), &selectors, "pods", "*").await
     }
 
+    /// A described namespace always means the autoscaler's own.
+    ///
     /// Upstream: `GetForObject`, of the same file, and `GetObjectMetric`,
-    /// `pkg/controller/podautoscaler/metrics/client.go`: a namespace is always the autoscaler's own.
+    /// `pkg/controller/podautoscaler/metrics/client.go`.
     async fn of_object<T: DeserializeOwned>(
         &self,
         object: &Reference,
@@ -123,7 +123,7 @@ impl Reader<'_> {
         let resource = self.caches.kinds.resource_of(self.control, group, &object.kind).await.map_err(|unknown| {
             let dot = if group.is_empty() { "" } else { "." };
             let kind = format!("{}{dot}{group}", object.kind);
-            format!("unable to map kind {kind} to resource: {}", told(&unknown))
+            format!("unable to map kind {kind} to resource: {unknown}")
         })?;
         let resource = resource.to_string();
         let rest = format!("{resource}/{}/{}", segment(&object.name), segment(&metric.name));
@@ -137,7 +137,8 @@ impl Reader<'_> {
         resource: &str,
         name: &str,
     ) -> Result<Vec<T>, String> {
-        let version = self.caches.kinds.custom_metrics_version(self.control).await.map_err(|unknown| told(&unknown))?;
+        let version = self.caches.kinds.custom_metrics_version(self.control).await;
+        let version = version.map_err(|unknown| unknown.to_string())?;
         let path = format!("/apis/{CUSTOM_METRICS}/{version}/namespaces/{}/{rest}", segment(self.namespace));
         let read = self.get(&path, selectors, &format!("{resource}.{CUSTOM_METRICS} {name}")).await;
         if read.is_err() {
@@ -157,14 +158,7 @@ impl Reader<'_> {
     }
 }
 
-fn told(unknown: &Unknown) -> String {
-    match unknown {
-        Unknown::Failed(error) => error.to_string(),
-        Unknown::NotServed(message) => message.clone(),
-    }
-}
-
-/// The selector of a metric's series as a text; none if it cannot be read.
+/// The selector of a metric's series as a text; none if it is invalid.
 fn selector_text(metric: &MetricIdentifier) -> Option<String> {
     let read = |selector: &LabelSelector| Selector::parse(selector).map(|selector| selector.to_string());
     metric.selector.as_ref().map_or_else(|| Some(String::new()), |selector| read(selector).ok())

@@ -1,6 +1,4 @@
 //! The scale of an autoscaler's target, read live: one request, and at first two more for the kind.
-//!
-//! Left out: targets in no namespace. The scale of one cannot be asked for, as upstream.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,14 +8,13 @@ use shared::api::url::is_segment;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::control::Control;
 
-use super::kinds::Unknown;
 use super::words::in_client_words;
 use super::{Caches, Known, Measured, Observed, ReadScale, ScaleFailure};
 use crate::objects::Reference;
 use crate::objects::Scale;
 use crate::objects::scale::SCALE;
 
-/// The same, with the scale.
+/// Adds the scale.
 pub(crate) async fn live_scale(control: &Control, caches: &Caches, known: Known) -> Observed {
     let Known { autoscaler, history } = known;
     let scale = read_scale(control, caches, autoscaler.metadata.namespace(), &autoscaler.target).await;
@@ -38,10 +35,7 @@ async fn read_scale(
         is_spec: true,
     })?;
     let resource = caches.kinds.resource_of(control, group, kind).await.map_err(|unknown| {
-        let message = match unknown {
-            Unknown::Failed(error) => error.to_string(),
-            Unknown::NotServed(message) => message,
-        };
+        let message = unknown.to_string();
         let step = format!("unable to determine resource for scale target reference: {message}");
         ScaleFailure { message, step, is_spec: false }
     })?;
@@ -52,7 +46,7 @@ async fn read_scale(
     if !is_segment(name) {
         return Err(failure(format!("invalid resource name {:?}", name.as_str())));
     }
-    // Of one in no namespace the scale would be another path.
+    // As upstream, a cluster-scoped target is read in the autoscaler's namespace, and fails.
     let resource = Resource { namespaced: true, ..resource };
     let read = get_scale(control, &resource, &Key::new(namespace, name)).await;
     if read.as_ref().is_err_and(|error| !error.is_object_not_found()) {
@@ -63,7 +57,7 @@ async fn read_scale(
     Ok(ReadScale { resource, scale, served })
 }
 
-/// The scale of one object, as it is served.
+/// The scale of one object, as served.
 pub(crate) async fn get_scale(control: &Control, resource: &Resource, object: &Key) -> Result<Value, ApiError> {
     control.get_subresource(resource, object, SCALE).await
 }

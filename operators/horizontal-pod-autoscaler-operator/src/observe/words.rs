@@ -1,8 +1,7 @@
 //! Errors of requests in client-go's words, which conditions and events repeat.
 //!
-//! An answer that is a `Status` speaks for itself. One that is none, such as the page that a server has for unknown
-//! paths, gets a sentence by its code, and the request after it.
-//! Left out: connections that break, of which Go and Rust have different things to say.
+//! A `Status` is printed as it is. Any other answer, such as a server's page for unknown paths, gets a sentence by its
+//! code. The texts for broken connections differ from Go's.
 
 use shared::runtime::api_error::ApiError;
 
@@ -39,7 +38,7 @@ mod tests {
     use shared::runtime::api_error::Status;
 
     #[test]
-    fn an_answer_that_is_no_status_is_told_by_its_code() {
+    fn an_answer_without_a_status_gets_a_sentence_by_its_code() {
         let words = |code: u16, body: &str| {
             in_client_words(
                 &ApiError::Status(Box::new(Status::from_body(code, body.as_bytes()))),

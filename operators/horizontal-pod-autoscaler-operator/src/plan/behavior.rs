@@ -1,7 +1,4 @@
-//! `spec.behavior`: a window for each direction steadies recommendations, and policies say how much may change in which
-//! time.
-//!
-//! Left out: the bounds of autoscalers without a behavior, which are `super::normalize`'s.
+//! `spec.behavior`: a stabilization window for each direction, and policies that limit the change in a period.
 //!
 //! Upstream: `normalizeDesiredReplicasWithBehaviors`, `pkg/controller/podautoscaler/horizontal.go`.
 
@@ -12,10 +9,10 @@ use jiff::Timestamp;
 use super::Config;
 use super::normalize::{DOWN_STABILIZED, Limited, Normalized, TOO_FEW, normalized, within_range};
 use super::numbers::{ceil, cut, narrow, real};
+use crate::memory::{History, Recommendation, ScaleEvent, before};
 use crate::objects::{Behavior, HorizontalPodAutoscaler, Policy, PolicyType, ScalingRules, Select, condition_reasons};
-use crate::observe::history::{History, Recommendation, ScaleEvent, before};
 
-/// Word and sentence of a recommendation that waits for lower ones of late to be over.
+/// Reason and message while lower recommendations hold this one back.
 const UP_STABILIZED: (&str, &str) = (
     condition_reasons::SCALE_UP_STABILIZED,
     "recent recommendations were lower than current one, applying the lowest recent recommendation",
@@ -36,9 +33,9 @@ pub(super) fn normalize_with_behavior(
     normalized(recommended, (stabilized, word), limited, recommendations)
 }
 
-/// The time that a window is long; none says the flag's.
+/// The length of a window; the flag's by default.
 fn window(rules: &ScalingRules, config: &Config) -> Duration {
-    // The flag counts in whole seconds here, as upstream.
+    // As upstream, the flag counts in whole seconds here.
     let of_flag = Duration::from_secs(config.downscale_stabilization.as_secs());
     rules.stabilization_window_seconds.map_or(of_flag, seconds)
 }
@@ -47,10 +44,10 @@ fn seconds(count: i32) -> Duration {
     Duration::from_secs(u64::try_from(count).unwrap_or_default())
 }
 
-/// The number of replicas that there are, moved to what all recommendations of both windows agree on.
+/// The current number, moved into the range of the recommendations of both windows.
 ///
-/// Upstream: `stabilizeRecommendationWithBehaviors`. There one that is too old for both windows gives its place to the
-/// new one, and others that are too old stay, and count for nothing.
+/// Upstream: `stabilizeRecommendationWithBehaviors`, which reuses the place of one recommendation that is outdated for
+/// both windows, and ignores the others.
 pub fn stabilize(
     behavior: &Behavior,
     history: &History,
@@ -78,7 +75,7 @@ pub fn convert_with_rate(
     now: Timestamp,
 ) -> Limited {
     if desired > current {
-        // A limit that is below what there is holds until the changes of late are over.
+        // Recent changes can push the limit below the current number, which stays then.
         let limit = scale_up_limit(&behavior.scale_up, history, current, now).max(current);
         let (most, word, message) = if max > limit {
             (
@@ -114,15 +111,13 @@ pub fn convert_with_rate(
     within_range(desired)
 }
 
-/// The most replicas that the policies allow.
-///
 /// Upstream: `calculateScaleUpLimitWithScalingRules`.
 pub fn scale_up_limit(rules: &ScalingRules, history: &History, current: i32, now: Timestamp) -> i32 {
     let allowed = |policy: &Policy| {
         let start = at_start_of(policy, history, current, now);
         match policy.type_ {
             PolicyType::Pods => narrow(i128::from(start) + i128::from(policy.value)),
-            // Rounded up: from few replicas a percentage would never lead to more.
+            // Rounded up, because a percentage of few replicas would never add one.
             PolicyType::Percent => ceil(real(start.into()) * (1.0 + real(policy.value.into()) / 100.0)),
             PolicyType::Other => current,
         }
@@ -135,8 +130,6 @@ pub fn scale_up_limit(rules: &ScalingRules, history: &History, current: i32, now
     }
 }
 
-/// The fewest replicas that the policies allow.
-///
 /// Upstream: `calculateScaleDownLimitWithBehaviors`.
 pub fn scale_down_limit(rules: &ScalingRules, history: &History, current: i32, now: Timestamp) -> i32 {
     let allowed = |policy: &Policy| {
@@ -155,7 +148,7 @@ pub fn scale_down_limit(rules: &ScalingRules, history: &History, current: i32, n
     }
 }
 
-/// How many replicas there were when a policy's period began.
+/// The replicas at the start of a policy's period.
 fn at_start_of(policy: &Policy, history: &History, current: i32, now: Timestamp) -> i32 {
     let (added, removed) = (changes(&history.ups, policy, now), changes(&history.downs, policy, now));
     narrow(i128::from(current) - added + removed)

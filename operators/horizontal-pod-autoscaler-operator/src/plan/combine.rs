@@ -1,7 +1,5 @@
-//! Several metrics make one number: the largest of what each asks for. One that cannot be had keeps the others from
-//! scaling down, and not from scaling up.
-//!
-//! Left out: what each metric asks for.
+//! Combines metrics to one number: the largest that one asks for. A failed metric keeps the others from scaling down,
+//! but not from scaling up.
 //!
 //! Upstream: `computeReplicasForMetrics`, `pkg/controller/podautoscaler/horizontal.go`.
 
@@ -9,29 +7,28 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use shared::api::object::Kind;
-use shared::runtime::events::EventType;
+use shared::runtime::events::PlannedEvent;
 
 use super::replica_calculator::{ReplicaCalculator, Tolerances};
 use super::selector::selector_fault;
 use super::sources::{Fault, Proposal, Source, propose};
-use super::{Config, ErrorLabel, PlannedCondition, PlannedEvent, Tally};
-use crate::objects::{HorizontalPodAutoscaler, MetricStatus, Pod, Scale, conditions};
+use super::{ActionLabel, Config, ErrorLabel, PlannedCondition, Tally};
+use crate::objects::{HorizontalPodAutoscaler, MetricStatus, Pod, Scale, condition_reasons, conditions};
 use crate::observe::{Answer, Measured, Observed};
 
-/// What all metrics together ask for.
+/// The result of all metrics together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combined {
-    /// The events about metrics that cannot be had.
+    /// The events about failed metrics.
     pub notices: Vec<PlannedEvent>,
-    /// Whether the metrics say how many replicas there should be; none where even the pods are not known.
+    /// The condition `ScalingActive`; none if the pods could not be listed.
     pub active: Option<PlannedCondition>,
-    /// The line of each metric in the status; an empty one for one that cannot be had.
+    /// The line of each metric in the status; empty for a failed one.
     pub statuses: Vec<MetricStatus>,
-    /// What was computed, for upstream's metrics.
     pub tallies: Vec<Tally>,
-    /// The number, and the metric that asks for it; none if there is none.
+    /// The number, and the metric that asks for it.
     pub proposal: Option<(i32, String)>,
-    /// The error of the first metric that cannot be had. There may be a number all the same.
+    /// The error of the first failed metric, even if there is a number.
     pub error: Option<String>,
 }
 
@@ -39,8 +36,8 @@ pub struct Combined {
 pub fn combine(observed: &Observed, scale: &Scale, config: &Config, now: Timestamp) -> Combined {
     let Observed { autoscaler, measured, .. } = observed;
     if let Some(fault) = selector_fault(&scale.status.selector, measured) {
-        let notice = about(autoscaler, fault.event, fault.message.clone());
-        let active = PlannedCondition::new(conditions::SCALING_ACTIVE, false, fault.word, fault.told);
+        let notice = warning(autoscaler, fault.event, fault.message.clone());
+        let active = PlannedCondition::new(conditions::SCALING_ACTIVE, false, fault.word, fault.condition);
         return failed(vec![notice], Some(active), fault.message);
     }
     if let Err(error) = &measured.pods {
@@ -116,7 +113,7 @@ fn merge(
                 let label = if fault.is_spec { ErrorLabel::Spec } else { ErrorLabel::Internal };
                 tallies.push(tally(autoscaler, spec.type_name(), Err(label)));
                 statuses.push(MetricStatus::default());
-                notices.push(about(autoscaler, fault.word, fault.message.clone()));
+                notices.push(warning(autoscaler, fault.word, fault.message.clone()));
                 invalid += 1;
                 first.get_or_insert(fault);
             }
@@ -127,25 +124,25 @@ fn merge(
     });
     match first {
         Some(Fault { word, message, .. }) if invalid >= count || replicas < spec_replicas => {
-            let told = format!("the HPA was unable to compute the replica count: {message}");
-            let active = Some(PlannedCondition::new(conditions::SCALING_ACTIVE, false, word, told));
+            let message = format!("the HPA was unable to compute the replica count: {message}");
+            let active = Some(PlannedCondition::new(conditions::SCALING_ACTIVE, false, word, message));
             Combined { notices, active, statuses, tallies, proposal: None, error }
         }
         _ => {
-            let told = format!("the HPA was able to successfully calculate a replica count from {name}");
-            let word = crate::objects::condition_reasons::VALID_METRIC_FOUND;
-            let active = Some(PlannedCondition::new(conditions::SCALING_ACTIVE, true, word, told));
+            let message = format!("the HPA was able to successfully calculate a replica count from {name}");
+            let word = condition_reasons::VALID_METRIC_FOUND;
+            let active = Some(PlannedCondition::new(conditions::SCALING_ACTIVE, true, word, message));
             Combined { notices, active, statuses, tallies, proposal: Some((replicas, name)), error }
         }
     }
 }
 
-/// What was computed for one metric: where it points, by the number of replicas that the status has.
+/// The result of one metric, compared with the replicas in the status.
 fn tally(autoscaler: &HorizontalPodAutoscaler, type_: &str, proposed: Result<i32, ErrorLabel>) -> Tally {
     let current = autoscaler.status.current_replicas;
     let (action, error) = match proposed {
-        Ok(replicas) => (super::ActionLabel::of(current, replicas), ErrorLabel::None),
-        Err(label) => (super::ActionLabel::None, label),
+        Ok(replicas) => (ActionLabel::of(current, replicas), ErrorLabel::None),
+        Err(label) => (ActionLabel::None, label),
     };
     Tally { type_: type_.to_owned(), action, error }
 }
@@ -155,7 +152,6 @@ fn failed(notices: Vec<PlannedEvent>, active: Option<PlannedCondition>, error: S
     Combined { notices, active, statuses, tallies, proposal: None, error: Some(error) }
 }
 
-/// A warning about the autoscaler.
-pub(super) fn about(autoscaler: &HorizontalPodAutoscaler, reason: &'static str, message: String) -> PlannedEvent {
-    PlannedEvent { about: autoscaler.reference(), kind: EventType::Warning, reason, message }
+pub(super) fn warning(autoscaler: &HorizontalPodAutoscaler, reason: &'static str, message: String) -> PlannedEvent {
+    PlannedEvent::warning(autoscaler.reference(), reason, message)
 }

@@ -1,6 +1,4 @@
-//! What becomes of a recommendation: earlier ones steady it, and bounds cut it.
-//!
-//! Left out: the rules of `spec.behavior`, which are [`super::behavior`]'s.
+//! Stabilizes a recommendation by earlier ones, and limits it by bounds.
 //!
 //! Upstream: `normalizeDesiredReplicas`, `pkg/controller/podautoscaler/horizontal.go`.
 
@@ -9,30 +7,28 @@ use jiff::Timestamp;
 use super::behavior::normalize_with_behavior;
 use super::numbers::{cut, real};
 use super::{Config, PlannedCondition};
+use crate::memory::{History, Recommendation, before};
 use crate::objects::{HorizontalPodAutoscaler, condition_reasons, conditions};
-use crate::observe::history::{History, Recommendation, before};
 
 /// Upstream: `scaleUpLimitFactor` and `scaleUpLimitMinimum`.
 const SCALE_UP_LIMIT_FACTOR: f64 = 2.0;
 const SCALE_UP_LIMIT_MINIMUM: f64 = 4.0;
 
-/// A recommendation that may be acted on.
+/// A recommendation to act on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normalized {
-    /// How many replicas there should be.
     pub replicas: i32,
-    /// Whether earlier recommendations hold it back.
+    /// The condition `AbleToScale`.
     pub able: PlannedCondition,
-    /// Whether a bound cuts it.
+    /// The condition `ScalingLimited`.
     pub limited: PlannedCondition,
-    /// The recommendations that count from now on.
+    /// The new recommendations.
     pub recommendations: Vec<Recommendation>,
 }
 
-/// A number within bounds, and the bound that made it so, if one did: word and sentence.
+/// A number within bounds, with reason and message of the condition `ScalingLimited`.
 pub(super) type Limited = (i32, &'static str, &'static str);
 
-/// Steadies a recommendation and cuts it.
 pub fn normalize(
     autoscaler: &HorizontalPodAutoscaler,
     history: &History,
@@ -48,7 +44,7 @@ pub fn normalize(
     normalized(recommended, (stabilized, DOWN_STABILIZED), limited, recommendations)
 }
 
-/// Word and sentence of a recommendation that waits for higher ones of late to be over.
+/// Reason and message while higher recommendations hold this one back.
 pub(super) const DOWN_STABILIZED: (&str, &str) = (
     condition_reasons::SCALE_DOWN_STABILIZED,
     "recent recommendations were higher than current one, applying the highest recent recommendation",
@@ -75,8 +71,7 @@ pub(super) fn normalized(
 
 /// The highest recommendation within the window, this one included.
 ///
-/// Upstream: `stabilizeRecommendation`. There one that is too old gives its place to the new one, and others that are
-/// too old stay, and count for nothing.
+/// Upstream: `stabilizeRecommendation`, which reuses the place of one outdated recommendation, and ignores the others.
 fn stabilize(history: &History, recommended: i32, config: &Config, now: Timestamp) -> (i32, Vec<Recommendation>) {
     let cutoff = before(now, config.downscale_stabilization);
     let mut counts: Vec<Recommendation> = history.recommendations.clone().unwrap_or_default();
@@ -109,7 +104,6 @@ pub fn convert_with_rules(current: i32, desired: i32, min: i32, max: i32) -> Lim
 
 pub(super) const TOO_FEW: &str = "the desired replica count is less than the minimum replica count";
 
-/// No bound cuts it.
 pub(super) const fn within_range(desired: i32) -> Limited {
     (desired, condition_reasons::DESIRED_WITHIN_RANGE, "the desired count is within the acceptable range")
 }

@@ -1,6 +1,4 @@
-//! Which pods' values count: pods that are on their way out do not, nor those that have just begun.
-//!
-//! Left out: how they count.
+//! Which pods' values count: not those of pods that are ending or starting.
 //!
 //! Upstream: `groupPods`, `pkg/controller/podautoscaler/replica_calculator.go`.
 
@@ -16,23 +14,22 @@ use super::Config;
 use super::samples::{Sample, Samples};
 use crate::objects::Pod;
 
-/// The resource of which a pod takes more than usual when it begins.
 const CPU: &str = "cpu";
 
-/// Pods by how their values count, by name.
+/// The names of pods, by how their values count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups<'a> {
-    /// How many have a value that counts.
+    /// The number of pods with a value that counts.
     pub ready: usize,
-    /// Those that have begun too lately, or have not.
+    /// Pods that are still starting.
     pub unready: BTreeSet<&'a str>,
-    /// Those without a value.
+    /// Pods without a value.
     pub missing: BTreeSet<&'a str>,
-    /// Those that are on their way out.
+    /// Pods that are ending.
     pub ignored: BTreeSet<&'a str>,
 }
 
-/// Groups them; the resource is `""` for values that are of none.
+/// Groups pods; `resource` is `""` for values that are not of a resource.
 pub fn group_pods<'a>(
     pods: &'a [Arc<Pod>],
     samples: &Samples,
@@ -60,8 +57,8 @@ pub fn group_pods<'a>(
     groups
 }
 
-/// While it may still be starting up, a pod counts if it is ready and its value is of a whole window since it became
-/// so; after that, unless it never was ready.
+/// While it may be starting up, a pod counts if it is ready and its value covers a whole window since it became ready.
+/// Afterwards it counts unless it was never ready.
 fn is_unready(pod: &Pod, sample: &Sample, config: &Config, now: Timestamp) -> bool {
     let (Some(ready), Some(start)) = (pod.ready, pod.start) else { return true };
     let since = instant(ready.since);
@@ -72,7 +69,7 @@ fn is_unready(pod: &Pod, sample: &Sample, config: &Config, now: Timestamp) -> bo
     }
 }
 
-/// A time that nobody says is before all others.
+/// A missing time is before all others.
 fn instant(time: Option<Time>) -> Timestamp {
     time.map_or(Timestamp::MIN, Time::timestamp)
 }

@@ -1,6 +1,4 @@
-//! How many replicas a metric asks for, from its values, its target and the pods.
-//!
-//! Left out: where values come from, and bounds.
+//! The replicas that a metric asks for, from its values, its target and the pods.
 //!
 //! Upstream: `pkg/controller/podautoscaler/replica_calculator.go`.
 
@@ -21,12 +19,10 @@ use crate::objects::Pod;
 const NO_METRICS: &str = "did not receive metrics for targeted pods (pods might be unready)";
 const NO_PODS: &str = "no pods returned by selector while calculating replica count";
 
-/// By which part a metric may be off its target without scaling.
+/// The part by which a metric may miss its target without scaling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerances {
-    /// Below it.
     pub scale_down: f64,
-    /// Above it.
     pub scale_up: f64,
 }
 
@@ -42,36 +38,30 @@ impl fmt::Display for Tolerances {
     }
 }
 
-/// The answer for one metric.
+/// The result of one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replicas {
-    /// How many there should be.
     pub replicas: i32,
-    /// In percent of the requests, where the target is one.
+    /// In percent of the requests, if the target is.
     pub utilization: Option<i32>,
     /// The value in the form of the target, in thousandths.
     pub usage: i64,
 }
 
-/// What all metrics of an autoscaler are computed with.
+/// The input that all metrics of an autoscaler share.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplicaCalculator<'a> {
-    /// The pods behind the scale's selector, or why they are not known.
+    /// The pods behind the scale's selector, or the error of their list.
     pub pods: Result<&'a [Arc<Pod>], &'a str>,
-    /// How many the target asks for.
     pub spec_replicas: i32,
-    /// How many it has.
     pub status_replicas: i32,
-    /// By which part a metric may be off.
     pub tolerances: Tolerances,
-    /// The flags.
     pub config: &'a Config,
-    /// The time.
     pub now: Timestamp,
 }
 
 impl<'a> ReplicaCalculator<'a> {
-    /// For a percentage of what the pods request, of one container if it is named.
+    /// For a percentage of the pods' requests, or of one container's.
     ///
     /// Upstream: `GetResourceReplicas`.
     pub fn resource_replicas(
@@ -85,8 +75,7 @@ impl<'a> ReplicaCalculator<'a> {
         let requests = calculate_requests(pods, container, resource)?;
         let Utilization { ratio, percentage, average } = resource_utilization_ratio(&samples, &requests, target)?;
         let answer = |replicas| Replicas { replicas, utilization: Some(percentage), usage: average };
-        // Whoever has no value is taken to need all it requests when the others need less, and nothing when they need
-        // more.
+        // A pod without a value counts with its whole request when scaling down, and with zero when scaling up.
         let fallback = i128::from(target.max(100));
         let missing = |pod: &str| {
             let request = requests.get(pod).copied().unwrap_or_default();
@@ -102,7 +91,7 @@ impl<'a> ReplicaCalculator<'a> {
         Ok(answer(replicas))
     }
 
-    /// For an average of the pods' values; the resource is `""` for values that are of none.
+    /// For an average of the pods' values; `resource` is `""` for values that are not of a resource.
     ///
     /// Upstream: `calcPlainMetricReplicas`.
     pub fn plain_metric_replicas(&self, target: i64, resource: &str, mut samples: Samples) -> Result<Replicas, String> {
@@ -118,13 +107,13 @@ impl<'a> ReplicaCalculator<'a> {
         Ok(Replicas { replicas, utilization: None, usage })
     }
 
-    /// For one value, whatever the number of pods is.
+    /// For one value that does not depend on the number of pods.
     ///
     /// Upstream: `GetObjectMetricReplicas`, `GetExternalMetricReplicas` and `getUsageRatioReplicaCount`.
     pub fn value_replicas(&self, target: i64, usage: i64) -> Result<Replicas, String> {
         let ratio = real(usage) / real(target);
         let replicas = if self.spec_replicas == 0 {
-            // From nothing there is no way by ratios: as many as the value is a multiple of its target.
+            // A ratio of zero replicas is always zero.
             ceil(ratio)
         } else if self.tolerances.is_within(ratio) {
             self.spec_replicas
@@ -155,7 +144,7 @@ impl<'a> ReplicaCalculator<'a> {
         if pods.is_empty() { Err(NO_PODS.to_owned()) } else { Ok(pods) }
     }
 
-    /// Groups the pods, and leaves the values that count.
+    /// Groups the pods, and drops the values that do not count.
     fn grouped(&self, pods: &'a [Arc<Pod>], samples: &mut Samples, resource: &str) -> Result<Groups<'a>, String> {
         let groups = group_pods(pods, samples, resource, self.config, self.now);
         samples.retain(|pod, _| !groups.ignored.contains(pod.as_str()) && !groups.unready.contains(pod.as_str()));
@@ -168,7 +157,7 @@ impl<'a> ReplicaCalculator<'a> {
         Ok(count(ready.count()))
     }
 
-    /// So many pods, or, where a rollout's surge is not to count, at most as many as the target asks for.
+    /// The number of pods, without a rollout's surge if the flag says so.
     fn counted(&self, pods: i64) -> i64 {
         if self.config.ignores_surge { pods.min(self.spec_replicas.into()) } else { pods }
     }
@@ -180,7 +169,7 @@ impl<'a> ReplicaCalculator<'a> {
         ceil(ratio * real(self.counted(count(groups.ready))))
     }
 
-    /// Values that were assumed never turn the direction.
+    /// Assumed values never reverse the direction.
     fn of_filled(&self, before: f64, ratio: f64, samples: usize) -> i32 {
         let turns = (before < 1.0 && ratio > 1.0) || (before > 1.0 && ratio < 1.0);
         if turns || self.tolerances.is_within(ratio) {
@@ -193,14 +182,14 @@ impl<'a> ReplicaCalculator<'a> {
     }
 }
 
-/// Whether values were assumed.
+/// Whether some values are assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filled {
     AsIs,
     Filled,
 }
 
-/// Gives values to pods that have none, against the direction in which the others point.
+/// Assumes values for pods without one, against the direction of the others.
 fn fill(groups: &Groups<'_>, ratio: f64, samples: &mut Samples, missing: impl Fn(&str) -> i64) -> Filled {
     let has_unready = !groups.unready.is_empty() && ratio > 1.0;
     if !has_unready && groups.missing.is_empty() {

@@ -1,6 +1,6 @@
-//! What each pod requests of a resource, in thousandths.
+//! The requests of each pod for a resource, in thousandths.
 //!
-//! Left out: the gate `PodLevelResources`, which is on: an apiserver without it stores no such requests.
+//! The gate `PodLevelResources` counts as on, because an apiserver without it stores no such requests.
 //!
 //! Upstream: `calculateRequests`, `pkg/controller/podautoscaler/replica_calculator.go`, and `PodRequests`,
 //! `staging/src/k8s.io/component-helpers/resource/helpers.go`.
@@ -45,7 +45,7 @@ fn of_containers(requests: &Requests, pod: &str, container: &str, resource: &str
                 .ok_or_else(|| format!("missing request for {resource} in container {name} of Pod {pod}"))?;
             sum = sum.saturating_add(request.milli_value());
         }
-        // A name is there once.
+        // Names are unique.
         if name == container {
             return Ok(sum);
         }
@@ -63,13 +63,13 @@ fn is_supported_for_pod(resource: &str) -> bool {
     matches!(resource, "cpu" | "memory") || resource.starts_with("hugepages-")
 }
 
-/// What the pod itself requests, or else its containers, and its runtime.
+/// The request of the pod itself, or else of its containers, plus the overhead of its runtime.
 fn of_pod(requests: &Requests, resource: &str) -> Option<Quantity> {
     let own = requests.pod.get(resource).filter(|_| is_supported_for_pod(resource)).copied();
     sum([own.or_else(|| aggregate(requests, resource)), requests.overhead.get(resource).copied()])
 }
 
-/// Regular containers run together; init containers one by one, beside the sidecars that were started before.
+/// Regular containers run together. Init containers run one at a time, beside the sidecars that started before.
 ///
 /// Upstream: `AggregateContainerRequests`.
 fn aggregate(requests: &Requests, resource: &str) -> Option<Quantity> {
@@ -89,7 +89,7 @@ fn aggregate(requests: &Requests, resource: &str) -> Option<Quantity> {
     running.max(starting)
 }
 
-/// The sum of those that there are; as much as can be counted.
+/// The saturating sum.
 fn sum(amounts: [Option<Quantity>; 2]) -> Option<Quantity> {
     amounts.into_iter().flatten().reduce(|a, b| a.checked_add(b).unwrap_or_else(|| a.max(b)))
 }

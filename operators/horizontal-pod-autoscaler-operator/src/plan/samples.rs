@@ -1,7 +1,5 @@
-//! The value of a metric for each pod, in thousandths, from the answers of the metrics APIs.
-//!
-//! A value that is older than it may be is left out, as if its pod had none: nothing is scaled on it. Left out: which
-//! pods count, which [`super::pods`] says.
+//! The value of a metric for each pod, in thousandths, from the answers of the metrics APIs. Outdated values are
+//! dropped.
 //!
 //! Upstream: `pkg/controller/podautoscaler/metrics/client.go`.
 
@@ -21,16 +19,16 @@ const DEFAULT_WINDOW: Duration = Duration::from_secs(60);
 /// The value of one pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When it was measured; none if nobody says.
+    /// When it was measured, if known.
     pub timestamp: Option<Time>,
-    /// Over which time.
+    /// The time over which it was measured.
     pub window: Duration,
     /// In thousandths.
     pub value: i64,
 }
 
 impl Sample {
-    /// A value that nobody measured, for a pod that has none.
+    /// An assumed value for a pod without one.
     pub const fn assumed(value: i64) -> Self {
         Self { timestamp: None, window: Duration::ZERO, value }
     }
@@ -39,29 +37,28 @@ impl Sample {
 /// The values by the name of the pod.
 pub type Samples = BTreeMap<Text, Sample>;
 
-/// Until when a value counts.
+/// The limit on the age of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Freshness {
-    /// So long after it was measured; zero for always.
+    /// Zero for no limit.
     pub max_age: Duration,
-    /// The time.
     pub now: Timestamp,
 }
 
 impl Freshness {
-    /// How old a value is, if it is too old. One of a longer window may be as old as that.
+    /// The age of a value, if it is too old. A value may be as old as its window.
     pub fn overdue(&self, timestamp: Option<Time>, window: Duration) -> Option<Duration> {
         let age = Duration::try_from(self.now.duration_since(timestamp?.timestamp())).ok()?;
         Some(age).filter(|age| !self.max_age.is_zero() && *age > self.max_age.max(window))
     }
 }
 
-/// What all containers of each pod take, or the one of this name.
+/// The usage of all containers of each pod, or of the container of this name. A pod with a missing value is left out.
 ///
-/// Upstream: `getPodMetrics` and `getContainerMetrics`. A pod of which something is missing has no value.
+/// Upstream: `getPodMetrics` and `getContainerMetrics`.
 ///
 /// # Errors
-/// With the least age, where all values are too old.
+/// The least age, if all values are too old.
 pub fn of_usage(usage: &[PodUsage], resource: &str, container: &str, fresh: Freshness) -> Result<Samples, Duration> {
     let sample = |found: &PodUsage| {
         let PodUsage { metadata, timestamp, window, containers } = found;
@@ -74,7 +71,7 @@ pub fn of_usage(usage: &[PodUsage], resource: &str, container: &str, fresh: Fres
         };
         Some((metadata.name.clone(), Sample { timestamp: *timestamp, window: *window, value: value? }))
     };
-    that_count(usage.iter().filter_map(sample), fresh)
+    fresh_samples(usage.iter().filter_map(sample), fresh)
 }
 
 /// The values of a metric of pods.
@@ -82,7 +79,7 @@ pub fn of_usage(usage: &[PodUsage], resource: &str, container: &str, fresh: Fres
 /// Upstream: `GetRawMetric`.
 ///
 /// # Errors
-/// With the least age, where all values are too old.
+/// The least age, if all values are too old.
 pub fn of_pods(values: &[ObjectValue], fresh: Freshness) -> Result<Samples, Duration> {
     let sample = |found: &ObjectValue| {
         let ObjectValue { described_object, timestamp, window_seconds, value } = found;
@@ -90,11 +87,10 @@ pub fn of_pods(values: &[ObjectValue], fresh: Freshness) -> Result<Samples, Dura
         let sample = Sample { timestamp: *timestamp, window, value: value.milli_value() };
         (described_object.name.clone(), sample)
     };
-    that_count(values.iter().map(sample), fresh)
+    fresh_samples(values.iter().map(sample), fresh)
 }
 
-/// Those that are not too old.
-fn that_count(all: impl Iterator<Item = (Text, Sample)>, fresh: Freshness) -> Result<Samples, Duration> {
+fn fresh_samples(all: impl Iterator<Item = (Text, Sample)>, fresh: Freshness) -> Result<Samples, Duration> {
     let (mut samples, mut least) = (Samples::new(), None);
     for (pod, sample) in all {
         match fresh.overdue(sample.timestamp, sample.window) {

@@ -1,7 +1,4 @@
-//! Whether a scale's selector says whose pods they are: it must be there, it must be readable, and its pods must be no
-//! other autoscaler's.
-//!
-//! Left out: reading pods by it.
+//! Checks a scale's selector: it must exist, be valid, and select no pods of another autoscaler.
 //!
 //! Upstream: `validateAndParseSelector`, `pkg/controller/podautoscaler/horizontal.go`.
 
@@ -13,27 +10,26 @@ use shared::api::selector::Selector;
 use crate::objects::{condition_reasons, events};
 use crate::observe::Measured;
 
-/// A selector that says nothing, or too much.
+/// The fault of a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectorFault {
-    /// The event's word.
+    /// The reason of the event.
     pub event: &'static str,
-    /// The condition's.
+    /// The reason of the condition.
     pub word: &'static str,
-    /// The event's text, and the error.
+    /// The text of the event, and the error.
     pub message: String,
-    /// The condition's text.
-    pub told: String,
+    /// The text of the condition.
+    pub condition: String,
 }
 
-/// The fault of this selector, if it has one.
 pub fn selector_fault(selector: &str, measured: &Measured) -> Option<SelectorFault> {
     if selector.is_empty() {
         return Some(SelectorFault {
             event: events::SELECTOR_REQUIRED,
             word: condition_reasons::INVALID_SELECTOR,
             message: "selector is required".to_owned(),
-            told: "the HPA target's scale is missing a selector".to_owned(),
+            condition: "the HPA target's scale is missing a selector".to_owned(),
         });
     }
     if let Err(error) = Selector::parse_text(selector) {
@@ -41,7 +37,7 @@ pub fn selector_fault(selector: &str, measured: &Measured) -> Option<SelectorFau
         return Some(SelectorFault {
             event: events::INVALID_SELECTOR,
             word: condition_reasons::INVALID_SELECTOR,
-            told: message.clone(),
+            condition: message.clone(),
             message,
         });
     }
@@ -54,14 +50,14 @@ pub fn selector_fault(selector: &str, measured: &Measured) -> Option<SelectorFau
     Some(SelectorFault {
         event: events::AMBIGUOUS_SELECTOR,
         word: condition_reasons::AMBIGUOUS_SELECTOR,
-        told: message.clone(),
+        condition: message.clone(),
         message,
     })
 }
 
-/// The autoscalers whose selectors match one of the pods. Upstream gives them in no order.
+/// The autoscalers whose selectors match one of the pods, sorted.
 ///
-/// Upstream: `hpasControllingPodsUnderSelector`.
+/// Upstream: `hpasControllingPodsUnderSelector`, which does not sort them.
 fn controlling(measured: &Measured) -> BTreeSet<&Key> {
     let Ok(pods) = &measured.pods else { return BTreeSet::new() };
     let selects = |selector: &Selector| pods.iter().any(|pod| selector.matches(&pod.metadata.labels));

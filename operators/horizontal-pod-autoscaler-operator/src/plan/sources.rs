@@ -1,7 +1,5 @@
-//! What each source of metrics asks for: its number of replicas, its name and its line in the status; or its fault, in
+//! The proposal of each metric: its number of replicas, its name and its line in the status; or its fault, in
 //! upstream's words.
-//!
-//! Left out: how the proposals of several metrics become one.
 //!
 //! Upstream: `computeReplicasForMetric` and the functions that it calls, `pkg/controller/podautoscaler/horizontal.go`.
 
@@ -26,7 +24,6 @@ use crate::observe::Answer;
 /// The number of replicas that a metric asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
-    /// The number.
     pub replicas: i32,
     /// The metric, as events and conditions name it.
     pub name: String,
@@ -37,28 +34,24 @@ pub struct Proposal {
 /// The fault of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The word of its event, and of the condition.
+    /// The reason of the event and of the condition.
     pub word: &'static str,
-    /// The event's text.
+    /// The text of the event.
     pub message: String,
-    /// The same with the step that failed, as the whole error has it.
+    /// The same with the step that failed.
     pub error: String,
-    /// Whether the autoscaler itself is wrong.
+    /// Whether the autoscaler itself is invalid.
     pub is_spec: bool,
 }
 
-/// One metric, its values, and what is computed with.
+/// The values of one metric, and the pods and flags to evaluate them with.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    /// The autoscaler's namespace.
     pub namespace: &'a str,
-    /// The values.
     pub answer: &'a Answer,
-    /// The pods and the flags.
     pub calculator: &'a ReplicaCalculator<'a>,
 }
 
-/// The proposal of one metric.
 pub fn propose(spec: &MetricSpec, source: Source<'_>) -> Result<Proposal, Fault> {
     match spec {
         MetricSpec::Object { described_object, metric, target } => source.object(described_object, metric, target),
@@ -89,7 +82,7 @@ impl Source<'_> {
         let usage = || {
             self.one_value().map_err(|error| {
                 let (kind, namespace, object) = (&object.kind, self.namespace, &object.name);
-                // The order of these words is upstream's own slip.
+                // The order of these words is upstream's mistake.
                 format!("unable to get metric {name}: {kind} on {namespace} {object}/{error}")
             })
         };
@@ -139,7 +132,7 @@ impl Source<'_> {
     fn objects(&self) -> Result<&[ObjectValue], &str> {
         match self.answer {
             Answer::Objects(values) => values.as_deref().map_err(String::as_str),
-            Answer::None | Answer::Usage(_) | Answer::External(_) => Err("nobody was asked"),
+            Answer::None | Answer::Usage(_) | Answer::External(_) => Err("the metric was not read"),
         }
     }
 
@@ -230,7 +223,7 @@ impl Source<'_> {
             Answer::Usage(usage) => {
                 usage.as_ref().map_err(|error| format!("unable to fetch metrics from resource metrics API: {error}"))
             }
-            Answer::None | Answer::Objects(_) | Answer::External(_) => Err("nobody was asked".to_owned()),
+            Answer::None | Answer::Objects(_) | Answer::External(_) => Err("the metric was not read".to_owned()),
         };
         let some = usage.and_then(|usage| {
             let is_empty = usage.is_empty();
@@ -253,14 +246,14 @@ impl Source<'_> {
             external: Some(IdentifiedStatus { metric: metric.clone(), current }),
             ..MetricStatus::default()
         };
-        let name_told = external_name(metric);
+        let long_name = external_name(metric);
         if let Some(average) = &target.average_value {
             let step = format!("failed to get {name} external metric: ");
             let usage = self.external_usage(metric).map_err(|error| fault(error, &step))?;
             let found = self.calculator.per_pod_replicas(average.milli_value(), usage);
             return Ok(Proposal {
                 replicas: found.replicas,
-                name: name_told,
+                name: long_name,
                 status: status(average_status(found.usage)),
             });
         }
@@ -271,7 +264,7 @@ impl Source<'_> {
             let found = found.map_err(|error| fault(error, &step))?;
             return Ok(Proposal {
                 replicas: found.replicas,
-                name: name_told,
+                name: long_name,
                 status: status(value_status(found.usage)),
             });
         }
@@ -298,7 +291,7 @@ impl Source<'_> {
             Answer::External(values) => {
                 values.as_deref().map_err(|error| format!("unable to fetch metrics from external metrics API: {error}"))
             }
-            Answer::None | Answer::Usage(_) | Answer::Objects(_) => Err("nobody was asked".to_owned()),
+            Answer::None | Answer::Usage(_) | Answer::Objects(_) => Err("the metric was not read".to_owned()),
         }?;
         if values.is_empty() {
             return Err("no metrics returned from external metrics API".to_owned());
@@ -307,7 +300,6 @@ impl Source<'_> {
     }
 }
 
-/// Where no value counts because all are too old, or the one that there is.
 fn too_old(age: Duration) -> String {
     format!("the metrics are too old: {}", GoDuration(Duration::from_secs(age.as_secs())))
 }
@@ -326,7 +318,7 @@ fn external_name(metric: &MetricIdentifier) -> String {
 }
 
 fn resource_name(name: &str, what: &str, found: &Replicas) -> String {
-    // An average value has the same name whether or not a container is named.
+    // As upstream, the name of an average value does not tell whether a container is named.
     if found.utilization.is_none() {
         return format!("{name} resource");
     }

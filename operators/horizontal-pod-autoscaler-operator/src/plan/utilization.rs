@@ -1,23 +1,20 @@
-//! How far the values of pods are off their target.
+//! The ratio of the values of pods to their target.
 //!
-//! Left out: which values count.
-//!
-//! Upstream: `pkg/controller/podautoscaler/metrics/utilization.go`. Sums that no number holds are capped here; there
-//! they wrap around.
+//! Upstream: `pkg/controller/podautoscaler/metrics/utilization.go`, where sums wrap around; here they saturate.
 
 use std::collections::BTreeMap;
 
 use super::numbers::{cap, count, narrow, real};
 use super::samples::Samples;
 
-/// What pods take, beside what they request.
+/// The usage of pods relative to their requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Utilization {
-    /// How much of the target it is: 1 where it is met.
+    /// Usage divided by target.
     pub ratio: f64,
     /// In percent of the requests.
     pub percentage: i32,
-    /// What a pod takes on average, in thousandths.
+    /// The average usage of a pod, in thousandths.
     pub average: i64,
 }
 
@@ -29,7 +26,7 @@ pub fn resource_utilization_ratio(
 ) -> Result<Utilization, String> {
     let (mut taken, mut requested, mut pods) = (0_i128, 0_i128, 0_usize);
     for (pod, sample) in samples {
-        // Requests are checked elsewhere: this is a pod that is not there.
+        // Every known pod has a request; this pod is gone.
         let Some(request) = requests.get(pod.as_str()) else { continue };
         taken += i128::from(sample.value);
         requested += i128::from(*request);
@@ -43,7 +40,7 @@ pub fn resource_utilization_ratio(
     Ok(Utilization { ratio: real(percentage.into()) / real(target.into()), percentage, average })
 }
 
-/// How much of the target the average is, and the average; of no samples nothing is taken.
+/// The average divided by the target, and the average.
 ///
 /// Upstream: `GetMetricUsageRatio`.
 pub fn metric_usage_ratio(samples: &Samples, target: i64) -> (f64, i64) {

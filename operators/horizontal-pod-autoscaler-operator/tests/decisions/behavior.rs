@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
+use horizontal_pod_autoscaler_operator::memory::{History, Recommendation, ScaleEvent};
 use horizontal_pod_autoscaler_operator::objects::{Behavior, HorizontalPodAutoscaler};
-use horizontal_pod_autoscaler_operator::observe::history::{History, Recommendation, ScaleEvent};
 use horizontal_pod_autoscaler_operator::plan::behavior::{
     convert_with_rate, scale_down_limit, scale_up_limit, stabilize,
 };
@@ -19,18 +19,38 @@ use shared::testing::{NOW, ago};
 
 use crate::fixtures::{autoscaler, config};
 
-/// Pods in a period, percent in a period, and a window, as upstream's tests name them.
-fn rules([pods, pods_period, percent, percent_period, window]: [i32; 5]) -> Value {
-    let policy =
-        |type_: &str, value: i32, period: i32| json!({ "type": type_, "value": value, "periodSeconds": period });
-    let mut policies = Vec::new();
-    if pods != 0 {
-        policies.push(policy("Pods", pods, pods_period));
+/// The rules for one direction.
+#[derive(Default)]
+struct Rules {
+    policies: Vec<Value>,
+    window: i32,
+}
+
+fn rules() -> Rules {
+    Rules::default()
+}
+
+impl Rules {
+    fn pods(self, value: i32, period: i32) -> Self {
+        self.policy("Pods", value, period)
     }
-    if percent != 0 {
-        policies.push(policy("Percent", percent, percent_period));
+
+    fn percent(self, value: i32, period: i32) -> Self {
+        self.policy("Percent", value, period)
     }
-    json!({ "stabilizationWindowSeconds": window, "selectPolicy": "Max", "policies": policies })
+
+    fn policy(mut self, type_: &str, value: i32, period: i32) -> Self {
+        self.policies.push(json!({ "type": type_, "value": value, "periodSeconds": period }));
+        self
+    }
+
+    fn window(self, seconds: i32) -> Self {
+        Self { window: seconds, ..self }
+    }
+
+    fn json(&self) -> Value {
+        json!({ "stabilizationWindowSeconds": self.window, "selectPolicy": "Max", "policies": self.policies })
+    }
 }
 
 fn behavior(up: &Value, down: &Value) -> Behavior {
@@ -39,7 +59,96 @@ fn behavior(up: &Value, down: &Value) -> Behavior {
     read.behavior.clone().unwrap()
 }
 
-/// Changes by so many replicas, so many seconds ago.
+/// One of upstream's cases: a change of replicas, what bounds it, and what was before. The API's rules are the default.
+struct Case {
+    name: &'static str,
+    from: i32,
+    to: i32,
+    min: i32,
+    max: i32,
+    up: Value,
+    down: Value,
+    history: History,
+}
+
+/// Between 1 and 1000 replicas.
+fn case(name: &'static str) -> Case {
+    let (up, down, history) = (Value::Null, Value::Null, History::default());
+    Case { name, from: 0, to: 0, min: 1, max: 1000, up, down, history }
+}
+
+impl Case {
+    fn from(self, replicas: i32) -> Self {
+        Self { from: replicas, ..self }
+    }
+
+    fn to(self, replicas: i32) -> Self {
+        Self { to: replicas, ..self }
+    }
+
+    fn min(self, min: i32) -> Self {
+        Self { min, ..self }
+    }
+
+    fn max(self, max: i32) -> Self {
+        Self { max, ..self }
+    }
+
+    fn up(self, rules: &Rules) -> Self {
+        Self { up: rules.json(), ..self }
+    }
+
+    fn down(self, rules: &Rules) -> Self {
+        Self { down: rules.json(), ..self }
+    }
+
+    /// Earlier additions: by how many replicas, how many seconds ago.
+    fn ups(mut self, changes: &[(i32, i64)]) -> Self {
+        self.history.ups = events(changes);
+        self
+    }
+
+    /// Earlier removals.
+    fn downs(mut self, changes: &[(i32, i64)]) -> Self {
+        self.history.downs = events(changes);
+        self
+    }
+
+    /// Earlier recommendations: how many replicas, how many seconds ago.
+    fn recommended(self, known: &[(i32, i64)]) -> Self {
+        Self { history: recommendations(known), ..self }
+    }
+
+    #[track_caller]
+    fn without_behavior(self, expected: &str) {
+        let (replicas, word, _) = convert_with_rules(self.from, self.to, self.min, self.max);
+        assert_eq!(format!("{replicas} {word}"), expected, "{}", self.name);
+    }
+
+    #[track_caller]
+    fn by_policies(self, expected: &str) {
+        let behavior = behavior(&self.up, &self.down);
+        let (numbers, bounds) = ((self.from, self.to), (self.min, self.max));
+        let (replicas, word, _) = convert_with_rate(&behavior, &self.history, numbers, bounds, NOW);
+        assert_eq!(format!("{replicas} {word}"), expected, "{}", self.name);
+    }
+
+    /// In windows of so many seconds.
+    #[track_caller]
+    fn by_windows(self, up: i32, down: i32, expected: i32) {
+        let Self { name, from, to, history, .. } = self;
+        let rules = |window: i32| rules().pods(1, 1).window(window).json();
+        let (stabilized, counts) = stabilize(&behavior(&rules(up), &rules(down)), &history, (from, to), &config(), NOW);
+        assert_eq!(stabilized, expected, "{name}");
+        let window = up.max(down).into();
+        let known = history.recommendations.unwrap();
+        let within = known.iter().filter(|earlier| earlier.at >= ago(window)).count();
+        assert_eq!(counts.len(), within + 1, "{name}: those that are too old are forgotten");
+        assert_eq!(counts.last(), Some(&Recommendation { replicas: to, at: NOW }), "{name}");
+    }
+}
+
+/// By how many replicas, how many seconds ago.
 fn events(changes: &[(i32, i64)]) -> Vec<ScaleEvent> {
     changes.iter().map(|(change, seconds)| ScaleEvent { change: *change, at: ago(*seconds) }).collect()
 }
@@ -51,421 +160,305 @@ fn recommendations(known: &[(i32, i64)]) -> History {
 
 #[test]
 fn without_a_behavior_there_are_upstreams_bounds() {
-    for (name, current, desired, min, max, expected) in [
-        ("prenormalized desired replicas within range", 5, 7, 3, 8, "7 DesiredWithinRange"),
-        ("prenormalized desired replicas < minReplicas", 3, 1, 2, 8, "2 TooFewReplicas"),
-        ("prenormalized desired zeroed replicas within range", 1, 0, 0, 10, "0 DesiredWithinRange"),
-        ("maxReplicas is the limit because maxReplicas < scaleUpLimit", 20, 1000, 1, 10, "10 TooManyReplicas"),
-        ("scaleUpLimit is the limit because scaleUpLimit < maxReplicas", 3, 1000, 1, 2000, "6 ScaleUpLimit"),
-        ("at least four", 1, 1000, 1, 2000, "4 ScaleUpLimit"),
-    ] {
-        let (replicas, word, _) = convert_with_rules(current, desired, min, max);
-        assert_eq!(format!("{replicas} {word}"), expected, "{name}");
-    }
+    case("prenormalized desired replicas within range")
+        .from(5)
+        .to(7)
+        .min(3)
+        .max(8)
+        .without_behavior("7 DesiredWithinRange");
+    case("prenormalized desired replicas < minReplicas")
+        .from(3)
+        .to(1)
+        .min(2)
+        .max(8)
+        .without_behavior("2 TooFewReplicas");
+    case("prenormalized desired zeroed replicas within range")
+        .from(1)
+        .to(0)
+        .min(0)
+        .max(10)
+        .without_behavior("0 DesiredWithinRange");
+    case("maxReplicas is the limit because maxReplicas < scaleUpLimit")
+        .from(20)
+        .to(1000)
+        .max(10)
+        .without_behavior("10 TooManyReplicas");
+    case("scaleUpLimit is the limit because scaleUpLimit < maxReplicas")
+        .from(3)
+        .to(1000)
+        .max(2000)
+        .without_behavior("6 ScaleUpLimit");
+    case("at least four").from(1).to(1000).max(2000).without_behavior("4 ScaleUpLimit");
 }
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn policies_bound_what_changes_in_a_time() {
-    type Changes<'a> = &'a [(i32, i64)];
-    #[track_caller]
-    fn row(
-        name: &str,
-        (ups, downs): (Changes<'_>, Changes<'_>),
-        (up, down): (&Value, &Value),
-        bounds: (i32, i32),
-        numbers: (i32, i32),
-        expected: &str,
-    ) {
-        let history = History { ups: events(ups), downs: events(downs), ..History::default() };
-        let (replicas, word, _) = convert_with_rate(&behavior(up, down), &history, numbers, bounds, NOW);
-        assert_eq!(format!("{replicas} {word}"), expected, "{name}");
-    }
-    row(
-        "prenormalized desired replicas within range",
-        (&[], &[]),
-        (&Value::Null, &Value::Null),
-        (3, 8),
-        (5, 7),
-        "7 DesiredWithinRange",
-    );
-    row(
-        "prenormalized desired replicas < minReplicas",
-        (&[], &[]),
-        (&Value::Null, &Value::Null),
-        (2, 8),
-        (3, 1),
-        "2 TooFewReplicas",
-    );
-    row(
-        "prenormalized desired replicas within range when minReplicas is 0",
-        (&[], &[]),
-        (&Value::Null, &Value::Null),
-        (0, 10),
-        (1, 0),
-        "0 DesiredWithinRange",
-    );
-    row(
-        "maxReplicas is the limit because maxReplicas < scaleUpLimit",
-        (&[], &[]),
-        (&Value::Null, &Value::Null),
-        (1, 10),
-        (20, 1000),
-        "10 TooManyReplicas",
-    );
-    row(
-        "desired replica count is more than the maximum replica count",
-        (&[], &[]),
-        (&Value::Null, &Value::Null),
-        (100, 150),
-        (100, 1000),
-        "150 TooManyReplicas",
-    );
-    row(
-        "scaleUpLimit is the limit because scaleUpLimit < maxReplicas with user policies",
-        (&[], &[]),
-        (&rules([0, 0, 1, 60, 0]), &Value::Null),
-        (1, 2000),
-        (3, 1000),
-        "4 ScaleUpLimit",
-    );
-    row(
-        "scaleDownLimit is the limit because scaleDownLimit > minReplicas with user defined policies",
-        (&[], &[]),
-        (&Value::Null, &rules([20, 60, 0, 0, 0])),
-        (3, 2000),
-        (1000, 3),
-        "980 ScaleDownLimit",
-    );
-    row(
-        "scaleUp with default behavior",
-        (&[], &[]),
-        (&Value::Null, &Value::Null),
-        (1, 1000),
-        (10, 50),
-        "20 ScaleUpLimit",
-    );
-    row(
-        "scaleUp with pods policy larger than percent policy",
-        (&[], &[]),
-        (&rules([100, 60, 100, 60, 0]), &Value::Null),
-        (1, 1000),
-        (10, 500),
-        "110 ScaleUpLimit",
-    );
-    row(
-        "scaleUp with percent policy larger than pods policy",
-        (&[], &[]),
-        (&rules([2, 60, 100, 60, 0]), &Value::Null),
-        (1, 1000),
-        (10, 500),
-        "20 ScaleUpLimit",
-    );
-    row(
-        "scaleUp with spec MaxReplicas limitation with large pod policy",
-        (&[], &[]),
-        (&rules([100, 60, 0, 0, 0]), &Value::Null),
-        (1, 1000),
-        (10, 50),
-        "50 DesiredWithinRange",
-    );
-    row(
-        "scaleUp with spec MaxReplicas limitation with large percent policy",
-        (&[], &[]),
-        (&rules([10000, 60, 0, 0, 0]), &Value::Null),
-        (1, 1000),
-        (10, 50),
-        "50 DesiredWithinRange",
-    );
-    row(
-        "scaleUp with pod policy limitation",
-        (&[], &[]),
-        (&rules([30, 60, 0, 0, 0]), &Value::Null),
-        (1, 1000),
-        (10, 50),
-        "40 ScaleUpLimit",
-    );
-    row(
-        "scaleUp with percent policy limitation",
-        (&[], &[]),
-        (&rules([0, 0, 200, 60, 0]), &Value::Null),
-        (1, 1000),
-        (10, 50),
-        "30 ScaleUpLimit",
-    );
-    row(
-        "scaleDown with percent policy larger than pod policy",
-        (&[], &[]),
-        (&Value::Null, &rules([20, 60, 1, 60, 300])),
-        (1, 1000),
-        (100, 2),
-        "80 ScaleDownLimit",
-    );
-    row(
-        "scaleDown with pod policy larger than percent policy",
-        (&[], &[]),
-        (&Value::Null, &rules([2, 60, 1, 60, 300])),
-        (1, 1000),
-        (100, 2),
-        "98 ScaleDownLimit",
-    );
-    row(
-        "scaleDown with spec MinReplicas=nil limitation with large pod policy",
-        (&[], &[]),
-        (&Value::Null, &rules([100, 60, 0, 0, 300])),
-        (1, 1000),
-        (10, 0),
-        "1 TooFewReplicas",
-    );
-    row(
-        "scaleDown with spec MinReplicas limitation with large pod policy",
-        (&[], &[]),
-        (&Value::Null, &rules([100, 60, 0, 0, 300])),
-        (1, 1000),
-        (10, 0),
-        "1 TooFewReplicas",
-    );
-    row(
-        "scaleDown with spec MinReplicas limitation with large percent policy",
-        (&[], &[]),
-        (&Value::Null, &rules([0, 0, 100, 60, 300])),
-        (5, 1000),
-        (10, 2),
-        "5 TooFewReplicas",
-    );
-    row(
-        "scaleDown with pod policy limitation",
-        (&[], &[]),
-        (&Value::Null, &rules([5, 60, 0, 0, 300])),
-        (1, 1000),
-        (10, 2),
-        "5 ScaleDownLimit",
-    );
-    row(
-        "scaleDown with percent policy limitation",
-        (&[], &[]),
-        (&Value::Null, &rules([0, 0, 50, 60, 300])),
-        (1, 1000),
-        (10, 5),
-        "5 DesiredWithinRange",
-    );
-    row(
-        "scaleUp with spec MaxReplicas limitation with large pod policy and events",
-        (&[(1, 100), (5, 60), (9, 20)], &[]),
-        (&rules([300, 60, 0, 0, 0]), &Value::Null),
-        (1, 200),
-        (100, 500),
-        "200 TooManyReplicas",
-    );
-    row(
-        "scaleUp with spec MaxReplicas limitation with large percent policy and events",
-        (&[(1, 100), (5, 60), (9, 20)], &[]),
-        (&rules([0, 0, 10000, 60, 0]), &Value::Null),
-        (1, 200),
-        (100, 500),
-        "200 TooManyReplicas",
-    );
-    row(
-        "scaleUp with currentReplicas limitation with rate.PeriodSeconds with a lot of recent scale up events",
-        (&[(1, 100), (5, 60), (9, 20)], &[]),
-        (&rules([5, 120, 0, 0, 0]), &Value::Null),
-        (1, 1000),
-        (100, 500),
-        "100 ScaleUpLimit",
-    );
-    row(
-        "scaleUp with pod policy and previous scale up events",
-        (&[(1, 100), (5, 60), (9, 20)], &[]),
-        (&rules([150, 120, 0, 0, 0]), &Value::Null),
-        (1, 1000),
-        (100, 500),
-        "235 ScaleUpLimit",
-    );
-    row(
-        "scaleUp with percent policy and previous scale up events",
-        (&[(1, 100), (5, 60), (9, 20)], &[]),
-        (&rules([0, 0, 200, 120, 0]), &Value::Null),
-        (1, 1000),
-        (100, 500),
-        "255 ScaleUpLimit",
-    );
-    row(
-        "scaleUp with percent policy and previous scale up and down events",
-        (&[(4, 60)], &[(2, 60)]),
-        (&rules([0, 0, 300, 300, 0]), &Value::Null),
-        (1, 1000),
-        (6, 24),
-        "16 ScaleUpLimit",
-    );
-    row(
-        "scaleDown with default policy and previous events",
-        (&[], &[(1, 100), (5, 60), (9, 20)]),
-        (&Value::Null, &Value::Null),
-        (1, 1000),
-        (10, 5),
-        "5 DesiredWithinRange",
-    );
-    row(
-        "scaleDown with spec MinReplicas=nil limitation with large pod policy and previous events",
-        (&[], &[(1, 100), (5, 60), (9, 20)]),
-        (&Value::Null, &rules([115, 120, 0, 0, 300])),
-        (1, 1000),
-        (100, 0),
-        "1 TooFewReplicas",
-    );
-    row(
-        "scaleDown with spec MinReplicas limitation with large pod policy and previous events",
-        (&[], &[(1, 100), (5, 60), (9, 20)]),
-        (&Value::Null, &rules([130, 120, 0, 0, 300])),
-        (5, 1000),
-        (100, 0),
-        "5 TooFewReplicas",
-    );
-    row(
-        "scaleDown with spec MinReplicas limitation with large percent policy and previous events",
-        (&[], &[(1, 100), (5, 60), (9, 20)]),
-        (&Value::Null, &rules([0, 0, 100, 120, 300])),
-        (5, 1000),
-        (100, 2),
-        "5 TooFewReplicas",
-    );
-    row(
-        "scaleDown with pod policy limitation and previous events",
-        (&[], &[(1, 100), (5, 60), (9, 20)]),
-        (&Value::Null, &rules([5, 120, 0, 0, 300])),
-        (1, 1000),
-        (100, 2),
-        "100 ScaleDownLimit",
-    );
-    row(
-        "scaleDown with percent policy limitation and previous events",
-        (&[], &[(2, 100), (4, 60), (6, 20)]),
-        (&Value::Null, &rules([0, 0, 50, 120, 300])),
-        (1, 1000),
-        (100, 0),
-        "56 ScaleDownLimit",
-    );
-    row(
-        "scaleDown with percent policy and previous scale up and down events",
-        (&[(2, 60)], &[(4, 60)]),
-        (&Value::Null, &rules([0, 0, 50, 180, 0])),
-        (1, 1000),
-        (10, 1),
-        "6 ScaleDownLimit",
-    );
-    row(
-        "scaleDown with previous events preventing further scale down",
-        (&[], &[(10, 100), (10, 60), (10, 20)]),
-        (&Value::Null, &rules([0, 0, 10, 120, 300])),
-        (1, 1000),
-        (100, 0),
-        "100 ScaleDownLimit",
-    );
-    row(
-        "scaleDown with with previous events still allowing more scale down",
-        (&[], &[(10, 100), (10, 60), (10, 20)]),
-        (&Value::Null, &rules([0, 0, 1000, 120, 300])),
-        (1, 1000),
-        (10, 5),
-        "5 DesiredWithinRange",
-    );
-    row(
-        "check 'outdated' flag for events for one behavior for up",
-        (&[(8, 105), (12, 75), (9, 45), (11, 15)], &[]),
-        (&rules([1000, 60, 0, 0, 0]), &Value::Null),
-        (1, 1000),
-        (100, 200),
-        "200 DesiredWithinRange",
-    );
-    row(
-        "check that events were not marked 'outdated' for two different policies in the behavior for up",
-        (&[(8, 105), (12, 75), (9, 45), (11, 15)], &[]),
-        (&rules([1000, 120, 100, 60, 0]), &Value::Null),
-        (1, 1000),
-        (100, 200),
-        "200 DesiredWithinRange",
-    );
-    row(
-        "check that events were marked 'outdated' for two different policies in the behavior for up",
-        (&[(8, 105), (12, 75), (9, 45), (11, 15)], &[]),
-        (&rules([1000, 30, 100, 60, 0]), &Value::Null),
-        (1, 1000),
-        (100, 200),
-        "200 DesiredWithinRange",
-    );
-    row(
-        "check 'outdated' flag for events for one behavior for down",
-        (&[], &[(8, 105), (12, 75), (9, 45), (11, 15)]),
-        (&Value::Null, &rules([1000, 60, 0, 0, 300])),
-        (1, 1000),
-        (100, 5),
-        "5 DesiredWithinRange",
-    );
-    row(
-        "check that events were not marked 'outdated' for two different policies in the behavior for down",
-        (&[], &[(8, 105), (12, 75), (9, 45), (11, 15)]),
-        (&Value::Null, &rules([1000, 120, 100, 60, 300])),
-        (1, 1000),
-        (100, 5),
-        "5 DesiredWithinRange",
-    );
-    row(
-        "check that events were marked 'outdated' for two different policies in the behavior for down",
-        (&[], &[(8, 105), (12, 75), (9, 45), (11, 15)]),
-        (&Value::Null, &rules([1000, 30, 100, 60, 300])),
-        (1, 1000),
-        (100, 5),
-        "5 DesiredWithinRange",
-    );
+    case("prenormalized desired replicas within range").from(5).to(7).min(3).max(8).by_policies("7 DesiredWithinRange");
+    case("prenormalized desired replicas < minReplicas").from(3).to(1).min(2).max(8).by_policies("2 TooFewReplicas");
+    case("prenormalized desired replicas within range when minReplicas is 0")
+        .from(1)
+        .to(0)
+        .min(0)
+        .max(10)
+        .by_policies("0 DesiredWithinRange");
+    case("maxReplicas is the limit because maxReplicas < scaleUpLimit")
+        .from(20)
+        .to(1000)
+        .max(10)
+        .by_policies("10 TooManyReplicas");
+    case("desired replica count is more than the maximum replica count")
+        .from(100)
+        .to(1000)
+        .min(100)
+        .max(150)
+        .by_policies("150 TooManyReplicas");
+    case("scaleUpLimit is the limit because scaleUpLimit < maxReplicas with user policies")
+        .from(3)
+        .to(1000)
+        .max(2000)
+        .up(&rules().percent(1, 60))
+        .by_policies("4 ScaleUpLimit");
+    case("scaleDownLimit is the limit because scaleDownLimit > minReplicas with user defined policies")
+        .from(1000)
+        .to(3)
+        .min(3)
+        .max(2000)
+        .down(&rules().pods(20, 60))
+        .by_policies("980 ScaleDownLimit");
+    case("scaleUp with default behavior").from(10).to(50).by_policies("20 ScaleUpLimit");
+    case("scaleUp with pods policy larger than percent policy")
+        .from(10)
+        .to(500)
+        .up(&rules().pods(100, 60).percent(100, 60))
+        .by_policies("110 ScaleUpLimit");
+    case("scaleUp with percent policy larger than pods policy")
+        .from(10)
+        .to(500)
+        .up(&rules().pods(2, 60).percent(100, 60))
+        .by_policies("20 ScaleUpLimit");
+    case("scaleUp with spec MaxReplicas limitation with large pod policy")
+        .from(10)
+        .to(50)
+        .up(&rules().pods(100, 60))
+        .by_policies("50 DesiredWithinRange");
+    case("scaleUp with spec MaxReplicas limitation with large percent policy")
+        .from(10)
+        .to(50)
+        .up(&rules().pods(10000, 60))
+        .by_policies("50 DesiredWithinRange");
+    case("scaleUp with pod policy limitation").from(10).to(50).up(&rules().pods(30, 60)).by_policies("40 ScaleUpLimit");
+    case("scaleUp with percent policy limitation")
+        .from(10)
+        .to(50)
+        .up(&rules().percent(200, 60))
+        .by_policies("30 ScaleUpLimit");
+    case("scaleDown with percent policy larger than pod policy")
+        .from(100)
+        .to(2)
+        .down(&rules().pods(20, 60).percent(1, 60).window(300))
+        .by_policies("80 ScaleDownLimit");
+    case("scaleDown with pod policy larger than percent policy")
+        .from(100)
+        .to(2)
+        .down(&rules().pods(2, 60).percent(1, 60).window(300))
+        .by_policies("98 ScaleDownLimit");
+    case("scaleDown with spec MinReplicas=nil limitation with large pod policy")
+        .from(10)
+        .to(0)
+        .down(&rules().pods(100, 60).window(300))
+        .by_policies("1 TooFewReplicas");
+    case("scaleDown with spec MinReplicas limitation with large pod policy")
+        .from(10)
+        .to(0)
+        .down(&rules().pods(100, 60).window(300))
+        .by_policies("1 TooFewReplicas");
+    case("scaleDown with spec MinReplicas limitation with large percent policy")
+        .from(10)
+        .to(2)
+        .min(5)
+        .down(&rules().percent(100, 60).window(300))
+        .by_policies("5 TooFewReplicas");
+    case("scaleDown with pod policy limitation")
+        .from(10)
+        .to(2)
+        .down(&rules().pods(5, 60).window(300))
+        .by_policies("5 ScaleDownLimit");
+    case("scaleDown with percent policy limitation")
+        .from(10)
+        .to(5)
+        .down(&rules().percent(50, 60).window(300))
+        .by_policies("5 DesiredWithinRange");
+    case("scaleUp with spec MaxReplicas limitation with large pod policy and events")
+        .from(100)
+        .to(500)
+        .max(200)
+        .up(&rules().pods(300, 60))
+        .ups(&[(1, 100), (5, 60), (9, 20)])
+        .by_policies("200 TooManyReplicas");
+    case("scaleUp with spec MaxReplicas limitation with large percent policy and events")
+        .from(100)
+        .to(500)
+        .max(200)
+        .up(&rules().percent(10000, 60))
+        .ups(&[(1, 100), (5, 60), (9, 20)])
+        .by_policies("200 TooManyReplicas");
+    case("scaleUp with currentReplicas limitation with rate.PeriodSeconds with a lot of recent scale up events")
+        .from(100)
+        .to(500)
+        .up(&rules().pods(5, 120))
+        .ups(&[(1, 100), (5, 60), (9, 20)])
+        .by_policies("100 ScaleUpLimit");
+    case("scaleUp with pod policy and previous scale up events")
+        .from(100)
+        .to(500)
+        .up(&rules().pods(150, 120))
+        .ups(&[(1, 100), (5, 60), (9, 20)])
+        .by_policies("235 ScaleUpLimit");
+    case("scaleUp with percent policy and previous scale up events")
+        .from(100)
+        .to(500)
+        .up(&rules().percent(200, 120))
+        .ups(&[(1, 100), (5, 60), (9, 20)])
+        .by_policies("255 ScaleUpLimit");
+    case("scaleUp with percent policy and previous scale up and down events")
+        .from(6)
+        .to(24)
+        .up(&rules().percent(300, 300))
+        .ups(&[(4, 60)])
+        .downs(&[(2, 60)])
+        .by_policies("16 ScaleUpLimit");
+    case("scaleDown with default policy and previous events")
+        .from(10)
+        .to(5)
+        .downs(&[(1, 100), (5, 60), (9, 20)])
+        .by_policies("5 DesiredWithinRange");
+    case("scaleDown with spec MinReplicas=nil limitation with large pod policy and previous events")
+        .from(100)
+        .to(0)
+        .down(&rules().pods(115, 120).window(300))
+        .downs(&[(1, 100), (5, 60), (9, 20)])
+        .by_policies("1 TooFewReplicas");
+    case("scaleDown with spec MinReplicas limitation with large pod policy and previous events")
+        .from(100)
+        .to(0)
+        .min(5)
+        .down(&rules().pods(130, 120).window(300))
+        .downs(&[(1, 100), (5, 60), (9, 20)])
+        .by_policies("5 TooFewReplicas");
+    case("scaleDown with spec MinReplicas limitation with large percent policy and previous events")
+        .from(100)
+        .to(2)
+        .min(5)
+        .down(&rules().percent(100, 120).window(300))
+        .downs(&[(1, 100), (5, 60), (9, 20)])
+        .by_policies("5 TooFewReplicas");
+    case("scaleDown with pod policy limitation and previous events")
+        .from(100)
+        .to(2)
+        .down(&rules().pods(5, 120).window(300))
+        .downs(&[(1, 100), (5, 60), (9, 20)])
+        .by_policies("100 ScaleDownLimit");
+    case("scaleDown with percent policy limitation and previous events")
+        .from(100)
+        .to(0)
+        .down(&rules().percent(50, 120).window(300))
+        .downs(&[(2, 100), (4, 60), (6, 20)])
+        .by_policies("56 ScaleDownLimit");
+    case("scaleDown with percent policy and previous scale up and down events")
+        .from(10)
+        .to(1)
+        .down(&rules().percent(50, 180))
+        .ups(&[(2, 60)])
+        .downs(&[(4, 60)])
+        .by_policies("6 ScaleDownLimit");
+    case("scaleDown with previous events preventing further scale down")
+        .from(100)
+        .to(0)
+        .down(&rules().percent(10, 120).window(300))
+        .downs(&[(10, 100), (10, 60), (10, 20)])
+        .by_policies("100 ScaleDownLimit");
+    case("scaleDown with with previous events still allowing more scale down")
+        .from(10)
+        .to(5)
+        .down(&rules().percent(1000, 120).window(300))
+        .downs(&[(10, 100), (10, 60), (10, 20)])
+        .by_policies("5 DesiredWithinRange");
+    case("check 'outdated' flag for events for one behavior for up")
+        .from(100)
+        .to(200)
+        .up(&rules().pods(1000, 60))
+        .ups(&[(8, 105), (12, 75), (9, 45), (11, 15)])
+        .by_policies("200 DesiredWithinRange");
+    case("check that events were not marked 'outdated' for two different policies in the behavior for up")
+        .from(100)
+        .to(200)
+        .up(&rules().pods(1000, 120).percent(100, 60))
+        .ups(&[(8, 105), (12, 75), (9, 45), (11, 15)])
+        .by_policies("200 DesiredWithinRange");
+    case("check that events were marked 'outdated' for two different policies in the behavior for up")
+        .from(100)
+        .to(200)
+        .up(&rules().pods(1000, 30).percent(100, 60))
+        .ups(&[(8, 105), (12, 75), (9, 45), (11, 15)])
+        .by_policies("200 DesiredWithinRange");
+    case("check 'outdated' flag for events for one behavior for down")
+        .from(100)
+        .to(5)
+        .down(&rules().pods(1000, 60).window(300))
+        .downs(&[(8, 105), (12, 75), (9, 45), (11, 15)])
+        .by_policies("5 DesiredWithinRange");
+    case("check that events were not marked 'outdated' for two different policies in the behavior for down")
+        .from(100)
+        .to(5)
+        .down(&rules().pods(1000, 120).percent(100, 60).window(300))
+        .downs(&[(8, 105), (12, 75), (9, 45), (11, 15)])
+        .by_policies("5 DesiredWithinRange");
+    case("check that events were marked 'outdated' for two different policies in the behavior for down")
+        .from(100)
+        .to(5)
+        .down(&rules().pods(1000, 30).percent(100, 60).window(300))
+        .downs(&[(8, 105), (12, 75), (9, 45), (11, 15)])
+        .by_policies("5 DesiredWithinRange");
 }
 
 #[test]
-fn windows_hold_back_what_recommendations_of_late_do_not_agree_on() {
-    #[track_caller]
-    fn row(name: &str, known: &[(i32, i64)], numbers: (i32, i32), (up, down): (i32, i32), expected: i32) {
-        let behavior = behavior(&rules([1, 1, 0, 0, up]), &rules([1, 1, 0, 0, down]));
-        let (stabilized, counts) = stabilize(&behavior, &recommendations(known), numbers, &config(), NOW);
-        assert_eq!(stabilized, expected, "{name}");
-        let window = i64::from(up.max(down));
-        let within = known.iter().filter(|(_, seconds)| *seconds <= window).count();
-        assert_eq!(counts.len(), within + 1, "{name}: those that are too old are forgotten");
-        assert_eq!(counts.last(), Some(&Recommendation { replicas: numbers.1, at: NOW }), "{name}");
-    }
-    row("empty recommendations for scaling down", &[], (100, 5), (0, 0), 5);
-    row("simple scale down stabilization", &[(4, 120), (5, 60)], (100, 3), (0, 180), 5);
-    row("simple scale up stabilization", &[(4, 120), (5, 60)], (1, 7), (300, 0), 4);
-    row("no scale down stabilization", &[(1, 120), (2, 60)], (100, 3), (300, 0), 3);
-    row("no scale up stabilization", &[(4, 120), (5, 60)], (1, 3), (0, 300), 3);
-    row("no scale down stabilization, reuse recommendation element", &[(10, 600), (9, 540)], (100, 3), (0, 0), 3);
-    row("no scale up stabilization, reuse recommendation element", &[(10, 600), (9, 540)], (1, 100), (0, 0), 100);
-    row(
-        "scale down stabilization, reuse one of obsolete recommendation element",
-        &[(10, 600), (4, 60), (5, 120), (9, 540)],
-        (100, 3),
-        (0, 180),
-        5,
-    );
-    row(
-        "scale up stabilization, reuse one of obsolete recommendation element",
-        &[(10, 6000), (6, 60), (5, 120), (9, 180)],
-        (1, 100),
-        (300, 0),
-        5,
-    );
-    row(
-        "scale up and down stabilization, do not scale up when prenormalized rec goes down",
-        &[(2, 6000), (3, 180)],
-        (2, 1),
-        (300, 300),
-        2,
-    );
-    row(
-        "scale up and down stabilization, do not scale down when prenormalized rec goes up",
-        &[(2, 6000), (1, 180)],
-        (2, 3),
-        (300, 300),
-        2,
-    );
+fn windows_hold_back_a_change_that_recent_recommendations_contradict() {
+    case("empty recommendations for scaling down").from(100).to(5).recommended(&[]).by_windows(0, 0, 5);
+    case("simple scale down stabilization").from(100).to(3).recommended(&[(4, 120), (5, 60)]).by_windows(0, 180, 5);
+    case("simple scale up stabilization").from(1).to(7).recommended(&[(4, 120), (5, 60)]).by_windows(300, 0, 4);
+    case("no scale down stabilization").from(100).to(3).recommended(&[(1, 120), (2, 60)]).by_windows(300, 0, 3);
+    case("no scale up stabilization").from(1).to(3).recommended(&[(4, 120), (5, 60)]).by_windows(0, 300, 3);
+    case("no scale down stabilization, reuse recommendation element")
+        .from(100)
+        .to(3)
+        .recommended(&[(10, 600), (9, 540)])
+        .by_windows(0, 0, 3);
+    case("no scale up stabilization, reuse recommendation element")
+        .from(1)
+        .to(100)
+        .recommended(&[(10, 600), (9, 540)])
+        .by_windows(0, 0, 100);
+    case("scale down stabilization, reuse one of obsolete recommendation element")
+        .from(100)
+        .to(3)
+        .recommended(&[(10, 600), (4, 60), (5, 120), (9, 540)])
+        .by_windows(0, 180, 5);
+    case("scale up stabilization, reuse one of obsolete recommendation element")
+        .from(1)
+        .to(100)
+        .recommended(&[(10, 6000), (6, 60), (5, 120), (9, 180)])
+        .by_windows(300, 0, 5);
+    case("scale up and down stabilization, do not scale up when prenormalized rec goes down")
+        .from(2)
+        .to(1)
+        .recommended(&[(2, 6000), (3, 180)])
+        .by_windows(300, 300, 2);
+    case("scale up and down stabilization, do not scale down when prenormalized rec goes up")
+        .from(2)
+        .to(3)
+        .recommended(&[(2, 6000), (1, 180)])
+        .by_windows(300, 300, 2);
 }
 
 #[test]
@@ -487,31 +480,36 @@ fn without_a_behavior_the_highest_of_five_minutes_counts() {
 #[test]
 fn changes_are_remembered_for_the_longest_period_of_a_policy() {
     #[track_caller]
-    fn row(name: &str, known: &[(i32, i64)], rules: &Value, expected: &[i32]) {
-        let behavior = behavior(rules, rules);
+    fn row(name: &str, known: &[(i32, i64)], rules: &Rules, expected: &[i32]) {
+        let behavior = behavior(&rules.json(), &rules.json());
         let mut history = History { ups: events(known), downs: events(known), ..History::default() };
         history.add_change(&behavior, (10, 15), NOW);
         history.add_change(&behavior, (10, 5), NOW);
         let changes = |events: &[ScaleEvent]| events.iter().map(|event| event.change).collect::<Vec<_>>();
         assert_eq!((changes(&history.ups), changes(&history.downs)), (expected.to_vec(), expected.to_vec()), "{name}");
     }
-    row("empty entries with two-policy-behavior", &[], &rules([10, 60, 100, 60, 0]), &[5]);
-    row("one outdated entry to be replaced with behavior", &[(7, 61)], &rules([10, 60, 100, 60, 0]), &[5]);
-    row("one actual entry to be not touched with behavior", &[(7, 58)], &rules([10, 60, 100, 60, 0]), &[7, 5]);
-    row("two entries, one of them to be replaced", &[(7, 61), (6, 59)], &rules([10, 60, 0, 0, 0]), &[6, 5]);
+    row("empty entries with two-policy-behavior", &[], &rules().pods(10, 60).percent(100, 60), &[5]);
+    row("one outdated entry to be replaced with behavior", &[(7, 61)], &rules().pods(10, 60).percent(100, 60), &[5]);
+    row(
+        "one actual entry to be not touched with behavior",
+        &[(7, 58)],
+        &rules().pods(10, 60).percent(100, 60),
+        &[7, 5],
+    );
+    row("two entries, one of them to be replaced", &[(7, 61), (6, 59)], &rules().pods(10, 60), &[6, 5]);
     row(
         "replace one entry, use policies with different periods",
         &[(8, 29), (6, 59), (7, 61), (9, 61)],
-        &rules([10, 60, 100, 30, 0]),
+        &rules().pods(10, 60).percent(100, 30),
         &[8, 6, 5],
     );
-    row("two entries, both actual", &[(7, 58), (6, 59)], &rules([10, 120, 100, 30, 0]), &[7, 6, 5]);
+    row("two entries, both actual", &[(7, 58), (6, 59)], &rules().pods(10, 120).percent(100, 30), &[7, 6, 5]);
 }
 
 /// Upstream: `TestCalculateScaleUpLimitWithScalingRules` and `TestCalculateScaleDownLimitWithBehaviors`.
 #[test]
 fn the_least_of_several_policies_counts_where_that_is_asked_for() {
-    let mut least = rules([2, 60, 50, 60, 300]);
+    let mut least = rules().pods(2, 60).percent(50, 60).window(300).json();
     let limits = |rules: &Value| {
         let behavior = behavior(rules, rules);
         let history = History::default();

@@ -5,8 +5,8 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use horizontal_pod_autoscaler_operator::memory::History;
 use horizontal_pod_autoscaler_operator::objects::{HorizontalPodAutoscaler, Pod};
-use horizontal_pod_autoscaler_operator::observe::history::History;
 use horizontal_pod_autoscaler_operator::observe::{Answer, Measured, Observed, ReadScale};
 use horizontal_pod_autoscaler_operator::plan::{Action, Config, Plan, PlannedCondition, plan};
 use jiff::Timestamp;

@@ -3,8 +3,8 @@
 //! Upstream: `pkg/controller/podautoscaler/horizontal_test.go`. There a row whose target is scaled ends with the
 //! condition of that; here it is what the plan says before anything is written.
 
+use horizontal_pod_autoscaler_operator::memory::{History, Recommendation};
 use horizontal_pod_autoscaler_operator::objects::Pod;
-use horizontal_pod_autoscaler_operator::observe::history::{History, Recommendation};
 use horizontal_pod_autoscaler_operator::plan::{Action, Rescale};
 use serde_json::{Value, json};
 use shared::testing::{NOW, ago, pod};

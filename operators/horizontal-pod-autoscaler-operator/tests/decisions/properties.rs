@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that is not read is a broken test")]
 
-use horizontal_pod_autoscaler_operator::observe::history::{History, Recommendation, ScaleEvent};
+use horizontal_pod_autoscaler_operator::memory::{History, Recommendation, ScaleEvent};
 use horizontal_pod_autoscaler_operator::plan::{Action, Plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horizontal_pod_autoscaler_operator::apply::{Outcome, Scaled};
+use horizontal_pod_autoscaler_operator::memory::History;
 use horizontal_pod_autoscaler_operator::objects::{AutoscalerStatus, HorizontalPodAutoscaler, MetricStatus};
-use horizontal_pod_autoscaler_operator::observe::history::History;
 use horizontal_pod_autoscaler_operator::observe::{Known, ScaleFailure};
 use horizontal_pod_autoscaler_operator::plan::{Action, Config, Plan, Rescale, plan, plan_metrics, plan_scale};
 use horizontal_pod_autoscaler_operator::status::next_status;
@@ -49,7 +49,8 @@ fn succeeded(plan: Plan) -> Outcome {
         }
     };
     let (conditions, drops_scaled_to_zero) = (plan.conditions, plan.drops_scaled_to_zero);
-    Outcome { conditions, drops_scaled_to_zero, result, tallies: plan.tallies, failure: plan.failure }
+    let (tallies, failure) = (plan.tallies, plan.failure);
+    Outcome { conditions, drops_scaled_to_zero, result, tallies, failure, error: None }
 }
 
 fn status_after(scene: &Scene, outcome: &Outcome) -> AutoscalerStatus {
@@ -68,7 +69,7 @@ fn conditions_after(scene: &Scene) -> String {
 /// `TestScaleUpFromZeroOneMetricInvalid` and `TestZeroReplicas`.
 #[test]
 fn only_an_autoscaler_that_scaled_to_zero_scales_up_again() {
-    const DISABLED: &str = "keep 0 (somebody else has put it at zero)";
+    const DISABLED: &str = "keep 0 (not scaled to zero by this autoscaler)";
     let at_zero = |min, metric: &Value, levels: &[i64], config| {
         let scene = Scene::new(scaled_to_zero(autoscaler(min, 6, &json!([metric]))), 0).objects(levels);
         Scene { config, ..scene }
@@ -295,7 +296,7 @@ fn a_scale_that_cannot_be_read_is_told() {
     let failure = |is_spec| ScaleFailure { message: "no".to_owned(), step: "step: no".to_owned(), is_spec };
     observed.scale = Err(failure(true));
     let plan = plan(&observed, &config(), NOW);
-    assert_eq!(plan.to_string(), "tell FailedGetScale; do nothing (the scale cannot be read: no)");
+    assert_eq!(plan.to_string(), "event FailedGetScale; do nothing (cannot read the scale: no)");
     let condition = &plan.conditions[0];
     assert_eq!(
         (condition.type_, condition.holds, condition.word, &*condition.message),
@@ -368,7 +369,7 @@ fn values_that_are_too_old_scale_nothing() {
     };
     assert_eq!(
         old(&[900, 900], &cpu_metric(10)).plan().to_string(),
-        "tell FailedGetResourceMetric; tell FailedComputeMetricsReplicas; leave 2 (no number can be computed: invalid \
+        "event FailedGetResourceMetric; event FailedComputeMetricsReplicas; leave 2 (cannot compute replicas: invalid \
          metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: failed to get cpu \
          utilization: unable to get metrics for resource cpu: the metrics are too old: 5m1s)"
     );
@@ -386,12 +387,12 @@ fn it_says_what_it_asks_before_it_decides() {
     let scene = Scene::new(autoscaler(1, 10, &json!([cpu_metric(10)])), 2);
     let observed = scene.observed();
     let known = Known { autoscaler: Arc::clone(&observed.autoscaler), history: History::default() };
-    assert_eq!(plan_scale(&known).to_string(), "read the scale (nobody follows the scale of Deployment web)");
+    assert_eq!(plan_scale(&known).to_string(), "read the scale (the scale of Deployment web is not cached)");
     assert_eq!(
         plan_metrics(&observed, &config()).unwrap().to_string(),
-        "read the metrics and the pods (2 is within bounds, and 1 metric may ask for another number)"
+        "read the metrics and the pods (2 is within bounds; 1 metric to evaluate)"
     );
     let beyond = Scene::new(autoscaler(1, 10, &json!([cpu_metric(10)])), 12);
     assert_eq!(plan_metrics(&beyond.observed(), &config()), None);
-    assert_eq!(beyond.plan().to_string(), "scale 12 to 10 (12 is beyond 10)");
+    assert_eq!(beyond.plan().to_string(), "scale 12 to 10 (12 is out of bounds; the limit is 10)");
 }

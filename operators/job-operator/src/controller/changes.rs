@@ -1,7 +1,4 @@
-//! Which Jobs a change of a Job or of a pod concerns.
-//!
-//! Left out: pods that no Job counts, which are another queue's (`orphan_pods`), and what is remembered and
-//! counted of pods (`tracking`).
+//! Which Jobs are synced when a Job or a pod changes.
 
 pub mod orphan_pods;
 pub mod tracking;
@@ -24,30 +21,30 @@ use crate::observe::Caches;
 pub const SYNC_JOB_BATCH_PERIOD: Duration = Duration::from_secs(1);
 
 /// The purpose of that delay.
-pub(super) const BATCH: &str = "changes that come together";
+pub(super) const BATCH: &str = "a batch of changes";
+
+/// Upstream: `addJob`, `updateJob` and `deleteJob`, `pkg/controller/job/job_controller.go`.
+pub fn job_changed(change: Change<'_, Job>) -> Vec<Effect> {
+    let meta = &change.latest().metadata;
+    let key = meta.key.clone();
+    match change {
+        Change::Added(_) => vec![Effect::Enqueue(key, Cause::Edit)],
+        Change::Updated { old, new }
+            if !new.status.is_finished() && old.metadata.generation != new.metadata.generation =>
+        {
+            vec![Effect::Enqueue(key, Cause::Edit)]
+        }
+        // A finished Job is synced once more, to forget its memory.
+        Change::Updated { old: _, new } => vec![enqueue_later(new)],
+        Change::Deleted(_) => vec![Effect::Forget(key.clone(), meta.uid), Effect::Enqueue(key, Cause::Event)],
+    }
+}
 
 impl Caches {
-    /// Upstream: `addJob`, `updateJob` and `deleteJob`, `pkg/controller/job/job_controller.go`.
-    pub fn job_changed(change: Change<'_, Job>) -> Vec<Effect> {
-        let meta = &change.latest().metadata;
-        let key = meta.key.clone();
-        match change {
-            Change::Added(_) => vec![Effect::Enqueue(key, Cause::Edit)],
-            // One more sync of a finished Job, to forget what is remembered of it.
-            Change::Updated { old, new }
-                if !new.status.is_finished() && old.metadata.generation != new.metadata.generation =>
-            {
-                vec![Effect::Enqueue(key, Cause::Edit)]
-            }
-            Change::Updated { old: _, new } => vec![enqueue_later(new)],
-            Change::Deleted(_) => vec![Effect::Forget(key.clone(), meta.uid), Effect::Enqueue(key, Cause::Event)],
-        }
-    }
-
     /// Upstream: `addPod`, `updatePod` and `deletePod`, `pkg/controller/job/job_controller.go`.
     pub fn pod_changed(&self, change: Change<'_, Pod>) -> Vec<Effect> {
         match change {
-            // A pod that is first seen on its way out was not made for the expectations of today.
+            // A pod that is first seen while it is being deleted is not one of the expected creations.
             Change::Added(pod) if pod.metadata.is_being_deleted() => self.pod_deleted(pod),
             Change::Added(pod) => self.pod_added(pod),
             Change::Updated { old, new } if old.is_alike(new) => Vec::new(),
@@ -93,7 +90,7 @@ impl Caches {
         self.claims.selecting(orphan, selects).iter().map(enqueue_later).collect()
     }
 
-    /// The Job of a pod, if it goes on and so counts the pod.
+    /// The Job of a pod, unless it is finished and does not count the pod.
     pub(super) fn counting_job(&self, pod: &Pod) -> Option<Arc<Job>> {
         self.claims.resolve(pod).filter(|job| !job.status.is_finished())
     }

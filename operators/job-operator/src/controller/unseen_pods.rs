@@ -1,28 +1,23 @@
-//! The controller of pods that no watch shows when work starts: one list of the cluster's pods finds those that still have the
-//! tracking finalizer.
+//! The controller of pods that have the tracking finalizer and are not watched: one list of the cluster's pods finds
+//! them when work starts.
 //!
-//! A Job may have ended while nobody worked, and without Jobs no pods are followed; a pod may have lost its label, or a
-//! webhook may have taken it, and the process that knew of it is gone. Neither a label nor a field says that a pod has a
-//! finalizer, so all pods are listed: metadata alone, page by page, once for each start of work. That is some 20 MB for
-//! 10,000 pods; a list of labelled pods would be smaller where few pods are Jobs', and miss those without the label.
-//!
-//! Left out: what becomes of such a pod, which [`super::orphan_pods`] decides and records. No Job waits for it: none would
-//! count such a pod.
+//! A Job may have ended while no replica led, and a pod may have lost its label. No selector finds a finalizer, so all
+//! pods are listed: metadata alone, page by page, about 20 MB for 10,000 pods. [`super::orphan_pods`] decides on each.
 
 use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::runtime::control::Control;
+use shared::runtime::context::ControllerContext;
 use shared::runtime::queue::{Cause, Queue};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::observe::Caches;
 
-/// Looks at all pods once.
+/// Lists all pods.
 pub(super) struct UnseenPodController {
     pub(super) caches: Arc<Caches>,
-    pub(super) control: Control,
+    pub(super) ctx: ControllerContext,
     pub(super) orphans_queue: Queue,
 }
 
@@ -33,11 +28,11 @@ pub(super) fn all_pods() -> Key {
 
 impl Controller for UnseenPodController {
     async fn sync(&self, _: &Key) -> anyhow::Result<Requeue> {
-        self.caches.unseen_pods(&self.control, |pod| self.orphans_queue.add(pod, Cause::Event)).await?;
+        self.caches.unseen_pods(self.ctx.control(), |pod| self.orphans_queue.add(pod, Cause::Event)).await?;
         Ok(Requeue::Done)
     }
 
-    /// Its key is no object.
+    /// Its only key is not an object.
     fn key_of(&self, _: &Subject) -> Option<Key> {
         None
     }

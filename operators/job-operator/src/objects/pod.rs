@@ -1,7 +1,6 @@
-//! The view of a Pod: how it ended and when, which index it worked on, whether it has been counted.
+//! The view of a Pod: its end, its index, its finalizer.
 //!
-//! Most pods of a cluster belong to no Job, so fields that only failed pods need are kept for those alone.
-//! Left out: everything else of the pod's spec and status.
+//! Fields that only failed pods need are kept for those alone.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,22 +20,19 @@ use super::{JOB_COMPLETION_INDEX, JOB_INDEX_FAILURE_COUNT, JOB_INDEX_IGNORED_FAI
 /// The view of a Pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pod {
-    /// Its metadata.
     pub metadata: Meta<JobAnnotations>,
     /// Whether it has a node.
     pub is_assigned: bool,
-    /// `status.phase`.
     pub phase: Phase,
-    /// The condition of type Ready.
     pub readiness: Readiness,
     /// The highest restart counts of its containers.
     pub restarts: Restarts,
     /// All restarts of all containers, init containers included.
     pub restarts_in_all: i32,
-    /// When it ended, as far as that can be told; of a pod that has not ended it means nothing.
+    /// When it ended, if known; meaningless before its end.
     pub finish: Option<Time>,
-    /// The fields that a pod failure policy reads; `None` if they are empty. A running pod may have them too: if its
-    /// Job fails, it counts as failed.
+    /// The fields that a pod failure policy reads; `None` if they are empty. A running pod counts as failed if its Job
+    /// fails.
     pub failure: Option<Box<Failure>>,
 }
 
@@ -52,44 +48,40 @@ pub struct Failure {
 /// A container that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// The container.
     pub container: Text,
-    /// Its exit code.
     pub code: i32,
 }
 
 /// The annotations of a pod that a Job reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobAnnotations {
-    /// The index it works on; none if the annotation is missing or no index.
+    /// None if the annotation is missing or invalid.
     pub index: Option<i32>,
-    /// How often its index failed before.
+    /// The counted failures of its index.
     pub failures: i32,
-    /// How often its index failed before and that was ignored.
+    /// The ignored failures of its index.
     pub ignored_failures: i32,
 }
 
-/// The types of the conditions that a kubelet gives to every pod. While a pod runs they are not kept: no policy is
-/// about them.
+/// The conditions that a kubelet sets on every pod. They are not kept while a pod runs, because no policy is about
+/// them.
 const USUAL_CONDITIONS: [&str; 5] =
     ["PodScheduled", "PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
 
 impl Pod {
-    /// Whether it waits to be counted.
+    /// Whether it is uncounted.
     ///
     /// Upstream: `hasJobTrackingFinalizer`, `pkg/controller/job/job_controller.go`.
     pub fn has_tracking_finalizer(&self) -> bool {
         self.metadata.finalizers.iter().any(|finalizer| *finalizer == *JOB_TRACKING_FINALIZER)
     }
 
-    /// The Job that controls it, by name.
+    /// The reference to its Job.
     pub fn job(&self) -> Option<&ControllerRef> {
         let is_job = |owner: &&ControllerRef| owner.kind == *JOBS.kind && owner.api_version == *JOBS.api_version();
         self.metadata.controller.as_deref().filter(is_job)
     }
 
-    /// The index it works on.
-    ///
     /// Upstream: `getCompletionIndex`, `pkg/controller/job/indexed_job_utils.go`.
     pub const fn index(&self) -> Option<i32> {
         self.metadata.annotations.index
@@ -108,7 +100,7 @@ impl Pod {
             && (restarts_in_all, finish, failure) == (&other.restarts_in_all, &other.finish, &other.failure)
     }
 
-    /// How it stands among others when some must go. A Job knows neither costs nor neighbours.
+    /// Its rank for deletion. A Job knows neither costs nor neighbours.
     pub fn standing(&self) -> Standing {
         Standing {
             uid: self.metadata.uid,
@@ -137,7 +129,7 @@ impl PodView for Pod {
 impl JobAnnotations {
     /// Upstream: `getCompletionIndex`, `pkg/controller/job/indexed_job_utils.go`.
     fn parse_index(text: &str) -> Option<i32> {
-        // A number beyond int32 is in no Job's range either.
+        // No Job has an index beyond int32.
         let index: i64 = text.parse().ok()?;
         i32::try_from(index).map_or(Some(i32::MAX), Some).filter(|_| index >= 0)
     }
@@ -225,7 +217,7 @@ struct RawCondition<'a> {
     last_transition_time: Option<Time>,
 }
 
-/// The exit code, if it is another one than 0.
+/// The exit code, unless it is 0.
 fn failed_with(container: &ContainerStatus<'_>) -> Option<i32> {
     container.terminated().map(|terminated| terminated.exit_code).filter(|code| *code != 0)
 }
@@ -293,7 +285,7 @@ impl<'a> RawStatus<'a> {
         all.fold(0_i32, |sum, container| sum.saturating_add(container.restart_count))
     }
 
-    /// Whether the status has more than that of any running pod.
+    /// Whether the status has more than that of a running pod.
     fn tells_of_failure(&self) -> bool {
         let mut containers = self.containers().chain(self.init_containers());
         let mut conditions = self.conditions.iter().flatten();
@@ -319,7 +311,7 @@ impl<'a> RawStatus<'a> {
     }
 }
 
-/// The latest end of these containers, and `latest`; none if one of them has not ended or does not say when.
+/// The latest end of these containers and `latest`; none if one of them has not ended or has no time.
 ///
 /// Upstream: `getFinishTimeFromContainers`, `pkg/controller/job/backoff_utils.go`.
 fn latest_finish<'s, 'a: 's>(

@@ -1,6 +1,5 @@
 //! The whole `status` of a Job, so that what is written equals what was computed.
 //!
-//! Left out: merging. A patch of these fields replaces them; its resourceVersion says which state they follow from.
 
 use serde::{Deserialize, Serialize};
 use shared::api::condition::{FALSE, TRUE};
@@ -10,7 +9,7 @@ use shared::api::time::Time;
 
 /// Types of conditions.
 pub mod conditions {
-    /// No pods are to run for now.
+    /// It is suspended.
     pub const SUSPENDED: &str = "Suspended";
     /// It has succeeded, and all of its pods have ended.
     pub const COMPLETE: &str = "Complete";
@@ -24,17 +23,17 @@ pub mod conditions {
 
 /// Reasons of conditions, which are those of events too.
 pub mod reasons {
-    /// The pod failure policy said so.
+    /// By the pod failure policy.
     pub const POD_FAILURE_POLICY: &str = "PodFailurePolicy";
     /// Too many pods failed.
     pub const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
-    /// It took too long.
+    /// It exceeded its active deadline.
     pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
     /// Too many indexes failed.
     pub const MAX_FAILED_INDEXES_EXCEEDED: &str = "MaxFailedIndexesExceeded";
     /// No index is left, and some failed.
     pub const FAILED_INDEXES: &str = "FailedIndexes";
-    /// The success policy said so.
+    /// By the success policy.
     pub const SUCCESS_POLICY: &str = "SuccessPolicy";
     /// Enough pods succeeded.
     pub const COMPLETIONS_REACHED: &str = "CompletionsReached";
@@ -44,17 +43,14 @@ pub mod reasons {
     pub const JOB_RESUMED: &str = "JobResumed";
 }
 
-/// Reasons of events that are no condition's.
+/// Reasons of events alone.
 pub mod events {
-    /// It is suspended from now on.
     pub const SUSPENDED: &str = "Suspended";
-    /// It is not suspended any more.
     pub const RESUMED: &str = "Resumed";
-    /// It is complete.
     pub const COMPLETED: &str = "Completed";
     /// More pods succeeded than were asked for.
     pub const TOO_MANY_SUCCEEDED_PODS: &str = "TooManySucceededPods";
-    /// `completionMode` is none that is known.
+    /// `completionMode` is unknown.
     pub const UNKNOWN_COMPLETION_MODE: &str = "UnknownCompletionMode";
 }
 
@@ -69,21 +65,18 @@ pub struct JobStatus {
     pub start_time: Option<Time>,
     /// When it was complete.
     pub completion_time: Option<Time>,
-    /// How many pods run or wait for a node.
+    /// Pods that run or are pending.
     pub active: i32,
-    /// How many of them are ready.
     pub ready: Option<i32>,
-    /// How many are being deleted and have not ended.
+    /// Pods that are being deleted and have not ended.
     pub terminating: Option<i32>,
-    /// How many succeeded: pods, or indexes.
+    /// Pods, or indexes.
     pub succeeded: i32,
-    /// How many pods failed.
     pub failed: i32,
-    /// Which indexes succeeded.
     pub completed_indexes: Box<str>,
-    /// Which indexes failed, where that is limited.
+    /// None without `backoffLimitPerIndex`.
     pub failed_indexes: Option<Box<str>>,
-    /// Pods that have ended and are in no counter yet.
+    /// Ended pods that no counter includes.
     pub uncounted_terminated_pods: Option<UncountedTerminatedPods>,
 }
 
@@ -91,10 +84,8 @@ pub struct JobStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UncountedTerminatedPods {
-    /// In the order they were found.
     #[serde(deserialize_with = "null_as_default")]
     pub succeeded: Vec<Uid>,
-    /// In the order they were found.
     #[serde(deserialize_with = "null_as_default")]
     pub failed: Vec<Uid>,
 }
@@ -114,16 +105,14 @@ pub struct JobCondition {
     /// When it was set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
-    /// Why, as one word.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub reason: Text,
-    /// Why, for a person.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub message: Box<str>,
 }
 
 impl JobCondition {
-    /// A condition that was set at this time.
+    /// A condition set at this time.
     ///
     /// Upstream: `newCondition`, `pkg/controller/job/job_controller.go`.
     pub fn new(type_: &str, is_true: bool, reason: &str, message: &str, at: Time) -> Self {
@@ -137,7 +126,6 @@ impl JobCondition {
         }
     }
 
-    /// Whether it holds.
     pub fn is_true(&self) -> bool {
         self.status == *TRUE
     }
@@ -149,14 +137,14 @@ impl JobStatus {
         self.conditions.iter().find(|condition| condition.type_ == *type_ && condition.is_true())
     }
 
-    /// Whether it is over, one way or the other.
+    /// Whether the Job has ended.
     ///
     /// Upstream: `IsJobFinished`, `pkg/controller/job/utils.go`.
     pub fn is_finished(&self) -> bool {
         self.true_condition(conditions::COMPLETE).is_some() || self.true_condition(conditions::FAILED).is_some()
     }
 
-    /// Sets a condition; gives whether that changed anything. One that does not hold and was never there is not added.
+    /// Sets a condition, and returns whether that changed anything. A new one is added only if it holds.
     ///
     /// Upstream: `ensureJobConditionStatus`, `pkg/controller/job/job_controller.go`.
     pub fn ensure_condition(&mut self, condition: JobCondition) -> bool {

@@ -1,8 +1,6 @@
-//! The counts of a Job's claimed pods: active, ready, terminating, succeeded, failed; and, by index, which are done.
+//! The counts of a Job's claimed pods.
 //!
-//! A pod counts if it has the tracking finalizer and this process has not already sent the removal of it.
-//! Left out: decisions.
-//!
+//! A pod counts if it has the tracking finalizer and this process has not removed it.
 //! Upstream: the first half of `syncJob`, `pkg/controller/job/job_controller.go`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,9 +12,9 @@ use shared::api::owner::Claim;
 use shared::api::pod::{Phase, PodView};
 use shared::api::time::Time;
 
-use super::backoff::{BackoffRecord, count};
 use super::indexed::OrderedIntervals;
 use super::pod_failure_policy::{Verdict, match_pod_failure_policy};
+use crate::memory::backoff::{BackoffRecord, count};
 use crate::objects::pod::Pod;
 use crate::objects::{Job, PodFailureAction};
 use crate::observe::Observed;
@@ -26,49 +24,44 @@ use crate::observe::Observed;
 /// Upstream: `syncJobCtx`, `pkg/controller/job/job_controller.go`.
 #[derive(Debug, PartialEq)]
 pub struct Counts {
-    /// The Job.
     pub job: Arc<Job>,
-    /// Its pods by key, those to be adopted included.
+    /// Its pods by key, with those to be adopted.
     pub pods: Vec<Arc<Pod>>,
-    /// Those that wait to be counted.
+    /// The uncounted ones.
     pub tracked: BTreeSet<Uid>,
-    /// Pods that have succeeded: those counted, those about to be, and those that are new. Of an Indexed Job: indexes.
+    /// Succeeded pods, counted or not; for an Indexed Job, indexes.
     pub succeeded: i64,
-    /// Pods that have failed, in the same way.
+    /// Failed pods, counted or not.
     pub failed: i64,
     /// When the Job started: now, if it was not started before and is not suspended.
     pub start_time: Option<Time>,
-    /// The failures since the last success, with the new ones.
+    /// The back-off with the new failures.
     pub backoff: BackoffRecord,
-    /// Which indexes are done.
+    /// None unless the Job is Indexed.
     pub indexes: Option<Indexes>,
 }
 
-/// The numbers of an Indexed Job, by index.
+/// The indexes of an Indexed Job.
 #[derive(Debug, PartialEq)]
 pub struct Indexes {
-    /// How many there are.
     pub completions: i32,
-    /// Those that had succeeded before.
     pub succeeded_before: OrderedIntervals,
-    /// Those that have succeeded.
     pub succeeded: OrderedIntervals,
-    /// Those that have failed for good, where that is limited.
+    /// None without `backoffLimitPerIndex`.
     pub failed: Option<Failures>,
 }
 
 /// The failures of each index, where `backoffLimitPerIndex` limits them.
 #[derive(Debug, PartialEq)]
 pub struct Failures {
-    /// The indexes that have failed for good.
+    /// The indexes that are not retried.
     pub indexes: OrderedIntervals,
-    /// For each index that waits for another pod, the failed pod that tells how often and when it failed. It is not
-    /// counted before the other pod is there.
+    /// For each index that waits for a new pod, the failed pod that has its failure count. It is counted when the new
+    /// pod exists.
     pub held: BTreeMap<i32, Arc<Pod>>,
 }
 
 impl Counts {
-    /// Counts.
     pub fn new(observed: &Observed, claim: &Claim<Pod>, now: Timestamp) -> Self {
         let job = Arc::clone(&observed.job);
         let mut pods: Vec<Arc<Pod>> = claim.owned.iter().chain(&claim.adopt).cloned().collect();
@@ -154,12 +147,12 @@ impl Counts {
         held
     }
 
-    /// How many indexes there are; none if pods have no indexes.
+    /// The number of indexes; none unless the Job is Indexed.
     pub fn completions_by_index(&self) -> Option<i32> {
         self.job.is_indexed().then(|| self.job.spec.completions.unwrap_or(0))
     }
 
-    /// Pods that run or wait for a node.
+    /// Pods that run or are pending.
     pub fn active(&self) -> impl Iterator<Item = &Pod> {
         self.pods.iter().map(|pod| &**pod).filter(|pod| pod.is_active())
     }
@@ -178,7 +171,7 @@ impl Counts {
         self.tracked.contains(&pod.metadata.uid) && self.has_valid_index(pod)
     }
 
-    /// Whether the pod has an index of this Job, where pods have indexes.
+    /// Whether the pod has a valid index, if it needs one.
     pub fn has_valid_index(&self, pod: &Pod) -> bool {
         self.completions_by_index().is_none_or(|completions| pod.index().is_some_and(|index| index < completions))
     }
@@ -201,7 +194,7 @@ impl Counts {
         match_pod_failure_policy(self.job.spec.pod_failure_policy.as_ref(), pod)
     }
 
-    /// Whether the pod tells how often and when its index failed, and so must stay until another one does.
+    /// Whether the pod has the failure count of its index, and must stay until a new pod has it.
     pub fn is_held(&self, pod: &Pod) -> bool {
         let failures = self.indexes.as_ref().and_then(|indexes| indexes.failed.as_ref());
         let held = failures.and_then(|failures| failures.held.get(&pod.index()?));
@@ -209,7 +202,7 @@ impl Counts {
     }
 }
 
-/// How often the pod's index had failed before it, ignored failures included.
+/// The earlier failures of the pod's index, with ignored ones.
 ///
 /// Upstream: `getIndexAbsoluteFailureCount`, `backoff_utils.go`.
 pub fn failures_before(pod: &Pod) -> i64 {

@@ -1,6 +1,4 @@
-//! Whether a Job is to end, and why: the first of several reasons counts.
-//!
-//! Left out: when it has ended. First its pods must be gone and counted.
+//! Whether a Job is to end, and why. The first of several reasons counts.
 //!
 //! Upstream: the middle of `syncJob`, `pkg/controller/job/job_controller.go`.
 
@@ -13,24 +11,22 @@ use shared::api::intern::Text;
 use shared::api::pod::Phase;
 use shared::api::time::Time;
 
-use super::backoff::count;
 use super::counts::Counts;
 use super::pod_failure_policy::Verdict;
 use super::success_policy::match_success_policy;
+use crate::memory::backoff::count;
 use crate::objects::status::{JobCondition, conditions, reasons};
 
 /// The end of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// How.
     pub result: JobResult,
-    /// Why, as the condition and the event have it.
+    /// The reason of the condition and the event.
     pub condition_reason: Text,
-    /// Why, for a person.
+    /// The message of the condition and the event.
     pub message: Box<str>,
-    /// The cause.
     pub cause: Cause,
-    /// Whether an earlier sync has said so already; then it is too late for any other reason.
+    /// Whether an earlier sync has announced it, which excludes other reasons.
     pub is_announced: bool,
 }
 
@@ -38,62 +34,28 @@ pub struct Ending {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Cause {
-    /// An earlier sync has said so, and the condition has its words.
+    /// An earlier sync has announced the end.
     Announced,
     /// Enough pods, or all indexes, have succeeded.
     Completions {
-        /// How many have.
         succeeded: i64,
-        /// How many are to; none for a work queue, which one success ends.
+        /// None for a work queue, which one success ends.
         completions: Option<i32>,
     },
-    /// A rule of the pod failure policy says that this pod's failure is the Job's.
-    PodFailurePolicy {
-        /// The rule's place, from 0.
-        rule: Option<usize>,
-        /// The pod's name.
-        pod: Box<str>,
-    },
-    /// More pods have failed than may.
-    BackoffLimit {
-        /// How many have.
-        failed: i64,
-        /// How many may.
-        limit: i64,
-    },
-    /// Containers have restarted more often than they may.
-    Restarts {
-        /// How often they have.
-        restarts: i64,
-        /// How often they may.
-        limit: i64,
-    },
-    /// It took longer than it may.
-    ActiveDeadline {
-        /// How many seconds it may take.
-        seconds: i64,
-        /// Since when it is active.
-        since: Time,
-    },
-    /// More indexes have failed than may.
-    MaxFailedIndexes {
-        /// How many have.
-        failed: i64,
-        /// How many may.
-        limit: i32,
-    },
+    /// A rule of the pod failure policy, by index, fails the Job for this pod.
+    PodFailurePolicy { rule: Option<usize>, pod: Box<str> },
+    /// More pods have failed than the limit.
+    BackoffLimit { failed: i64, limit: i64 },
+    /// Containers have restarted more often than the limit.
+    Restarts { restarts: i64, limit: i64 },
+    /// It was active longer than its deadline.
+    ActiveDeadline { seconds: i64, since: Time },
+    /// More indexes have failed than the limit.
+    MaxFailedIndexes { failed: i64, limit: i32 },
     /// No index is left, and some have failed.
-    FailedIndexes {
-        /// How many.
-        failed: i64,
-        /// How many there are.
-        completions: i32,
-    },
-    /// A rule of the success policy is met.
-    SuccessPolicy {
-        /// The rule's place, from 0.
-        rule: usize,
-    },
+    FailedIndexes { failed: i64, completions: i32 },
+    /// A rule of the success policy, by index, is met.
+    SuccessPolicy { rule: usize },
 }
 
 impl fmt::Display for Cause {
@@ -106,10 +68,10 @@ impl fmt::Display for Cause {
             }
             Self::PodFailurePolicy { rule: Some(rule), pod } => write!(f, "rule {rule} about pod {pod}"),
             Self::PodFailurePolicy { rule: None, pod } => write!(f, "because of pod {pod}"),
-            Self::BackoffLimit { failed, limit } => write!(f, "{failed} failed, {limit} may"),
-            Self::Restarts { restarts, limit } => write!(f, "{restarts} restarts, {limit} may be"),
-            Self::ActiveDeadline { seconds, since } => write!(f, "active since {since}, {seconds}s may be"),
-            Self::MaxFailedIndexes { failed, limit } => write!(f, "{failed} indexes failed, {limit} may"),
+            Self::BackoffLimit { failed, limit } => write!(f, "{failed} failed, limit {limit}"),
+            Self::Restarts { restarts, limit } => write!(f, "{restarts} restarts, limit {limit}"),
+            Self::ActiveDeadline { seconds, since } => write!(f, "active since {since}, deadline {seconds}s"),
+            Self::MaxFailedIndexes { failed, limit } => write!(f, "{failed} indexes failed, limit {limit}"),
             Self::FailedIndexes { failed, completions } => write!(f, "{failed} of {completions} indexes failed"),
             Self::SuccessPolicy { rule } => write!(f, "rule {rule} is met"),
         }
@@ -119,9 +81,7 @@ impl fmt::Display for Cause {
 /// How a Job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobResult {
-    /// Well.
     Succeeded,
-    /// Badly.
     Failed,
 }
 
@@ -134,7 +94,7 @@ impl JobResult {
         }
     }
 
-    /// The condition that says that it is over.
+    /// The final condition.
     pub const fn end(self) -> &'static str {
         match self {
             Self::Succeeded => conditions::COMPLETE,
@@ -149,7 +109,6 @@ impl Ending {
         Self { result, condition_reason, message: message.into(), cause, is_announced: false }
     }
 
-    /// As announced.
     fn announced(result: JobResult, condition: &JobCondition) -> Self {
         let JobCondition { reason, message, .. } = condition;
         let (condition_reason, message) = (reason.clone(), message.clone());
@@ -160,7 +119,6 @@ impl Ending {
         Self::new(JobResult::Failed, reason, message, cause)
     }
 
-    /// Enough pods have succeeded.
     pub fn completions_reached(counts: &Counts) -> Self {
         let message = "Reached expected number of succeeded pods";
         let cause = Cause::Completions { succeeded: counts.succeeded, completions: counts.job.spec.completions };
@@ -175,7 +133,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Why the Job is to end, if it is.
+/// The first reason for an end.
 pub fn next_ending(counts: &Counts, now: Timestamp) -> Option<Ending> {
     let status = &counts.job.status;
     let announced = |result: JobResult| {
@@ -215,7 +173,7 @@ fn past_backoff_limit(counts: &Counts) -> Option<Ending> {
 fn past_restarts(counts: &Counts, limit: i64) -> Option<Cause> {
     let restarting = counts.pods.iter().filter(|pod| matches!(pod.phase, Phase::Running | Phase::Pending));
     let restarts: i64 = restarting.map(|pod| i64::from(pod.restarts_in_all)).sum();
-    // A limit of 0 lets no restart pass; any other one is reached, not passed.
+    // A limit of 0 allows no restart; any other limit is exceeded when it is reached.
     let is_past = if limit == 0 { restarts > 0 } else { restarts >= limit };
     is_past.then_some(Cause::Restarts { restarts, limit })
 }
@@ -228,13 +186,13 @@ fn past_active_deadline(counts: &Counts, now: Timestamp) -> Option<Ending> {
     since.remaining(seconds, now).is_none().then(|| Ending::failure(reasons::DEADLINE_EXCEEDED, message, cause))
 }
 
-/// How many seconds the Job may be active, and since when it is, if both are known.
+/// The active deadline in seconds, and the start.
 fn deadline(counts: &Counts) -> Option<(i64, Time)> {
     let spec = &counts.job.spec;
     Some((spec.active_deadline_seconds?, counts.start_time?)).filter(|_| !spec.suspend)
 }
 
-/// How long until the Job takes too long; none if it already does, or may take for ever.
+/// How long until the deadline; none if it has passed, or if there is none.
 pub fn active_deadline(counts: &Counts, now: Timestamp) -> Option<Duration> {
     let (seconds, since) = deadline(counts)?;
     since.remaining(seconds, now)
@@ -261,7 +219,7 @@ fn succeeded_by_policy(counts: &Counts) -> Option<Ending> {
     Some(Ending::new(JobResult::Succeeded, reasons::SUCCESS_POLICY, &message, Cause::SuccessPolicy { rule }))
 }
 
-/// Whether so many have succeeded that nothing is left to do, once `active` pods are left.
+/// Whether the Job is complete, with this number of active pods.
 pub fn is_complete(counts: &Counts, active: usize) -> bool {
     let enough = match counts.job.spec.completions {
         None => counts.succeeded > 0,

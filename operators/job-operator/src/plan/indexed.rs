@@ -1,6 +1,4 @@
-//! Indexes of an Indexed Job: sets of them as compressed ranges, which are done, and which come next.
-//!
-//! Left out: the pods themselves; the caller says which of them count.
+//! Sets of indexes of an Indexed Job.
 //!
 //! Upstream: `pkg/controller/job/indexed_job_utils.go`.
 
@@ -18,9 +16,7 @@ struct Interval {
 }
 
 impl OrderedIntervals {
-    /// Reads `0,2-4`; parts that cannot be read are passed over, and indexes from `completions` on are cut off, so any
-    /// text gives a set.
-    ///
+    /// Reads `0,2-4`. Invalid parts and indexes from `completions` on are skipped.
     /// Upstream: `parseIndexesFromString`.
     pub fn parse(text: &str, completions: i32) -> Self {
         let mut intervals: Vec<Interval> = Vec::new();
@@ -45,7 +41,7 @@ impl OrderedIntervals {
         Self::default().merged(intervals.into_iter())
     }
 
-    /// These and others; only indexes from 0 on.
+    /// Adds indexes; negative ones are skipped.
     ///
     /// Upstream: `withOrderedIndexes` and `merge`.
     #[must_use]
@@ -53,7 +49,7 @@ impl OrderedIntervals {
         self.merged(indexes.into_iter().map(|index| Interval { first: index, last: index }))
     }
 
-    /// The indexes of both sets.
+    /// The union of both sets.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         self.merged(other.0.iter().copied())
@@ -80,7 +76,7 @@ impl OrderedIntervals {
         after.checked_sub(1).is_some_and(|at| self.0[at].last >= index)
     }
 
-    /// How many there are.
+    /// The number of indexes.
     ///
     /// Upstream: `total`.
     pub fn total(&self) -> i64 {
@@ -88,7 +84,7 @@ impl OrderedIntervals {
         self.0.iter().map(length).sum()
     }
 
-    /// How many indexes both sets have.
+    /// The size of the intersection.
     pub fn common(&self, other: &Self) -> i64 {
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut common = 0;
@@ -103,7 +99,6 @@ impl OrderedIntervals {
         common
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,9 +1,5 @@
-//! The JSON of a Job's new pod: the template's, with the tracking finalizer and, of an Indexed Job, all that tells a
-//! pod its index.
-//!
-//! The template stays the raw JSON it was served as; only upstream's changes are spliced in.
-//! Left out: the labels by which a Job's pods are found, which the apiserver adds to the template itself.
-//!
+//! The JSON of a Job's new pod: the template's, with the tracking finalizer and, for an Indexed Job, the index.
+//! The template stays raw JSON; only upstream's changes are inserted.
 //! Upstream: `manageJob`, `pkg/controller/job/job_controller.go`, and `GetPodFromTemplate`,
 //! `pkg/controller/controller_utils.go`.
 
@@ -31,23 +27,17 @@ use crate::objects::{
 /// The longest generateName that leaves room for the suffix.
 const GENERATE_NAME_MAX_LENGTH: usize = 58;
 
-/// Why no pod can be made from a Job's template.
+/// Why a Job's template is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTemplate {
-    /// Nothing would find the pods again.
+    /// It has no labels, so no selector finds its pods.
     #[error(transparent)]
     NoLabels(#[from] NoLabels),
-    /// There is nothing to run.
     #[error("unable to create pods, the template has no spec")]
     NoSpec,
-    /// A field is something else than the API says, or than this build can read.
+    /// A field does not decode.
     #[error("unable to create pods, cannot read {field} of the template: {error}")]
-    Unreadable {
-        /// Its path in the template.
-        field: &'static str,
-        /// The reason the JSON reader gives.
-        error: String,
-    },
+    Unreadable { field: &'static str, error: String },
 }
 
 /// The parts that all new pods of a Job share, borrowed from its template.
@@ -57,7 +47,7 @@ pub struct NewPods<'a> {
     annotations: RawObject<'a>,
     finalizers: Vec<Cow<'a, RawValue>>,
     spec: RawObject<'a>,
-    /// The body of every pod that has no index.
+    /// The body of a pod without an index.
     alike: OnceLock<Bytes>,
 }
 
@@ -82,7 +72,7 @@ struct Metadata<'a> {
 }
 
 impl<'a> NewPods<'a> {
-    /// Reads as much of the Job's template as is changed in its pods.
+    /// Reads the changed fields of the Job's template.
     pub fn of(job: &'a Job) -> Result<Self, InvalidTemplate> {
         let template = &job.spec.template;
         let labels = template.labels();
@@ -104,7 +94,7 @@ impl<'a> NewPods<'a> {
         })
     }
 
-    /// The request's body for one of them.
+    /// The body of one pod.
     pub fn body(&self, pod: NewPod) -> Bytes {
         let NewPod { index, failures } = pod;
         let name = self.owner.key.name();
@@ -155,7 +145,7 @@ fn finalizers(served: Option<&RawValue>) -> serde_json::Result<Vec<Cow<'_, RawVa
     Ok(served.into_iter().map(Cow::Borrowed).chain(ours).collect())
 }
 
-/// `name-index-`, the name cut where that were too long.
+/// `name-index-`, with the name truncated if it is too long.
 ///
 /// Upstream: `podGenerateNameWithIndex`, `pkg/controller/job/indexed_job_utils.go`.
 pub fn pod_generate_name(name: &str, index: i32) -> String {
@@ -165,7 +155,7 @@ pub fn pod_generate_name(name: &str, index: i32) -> String {
     format!("{}{suffix}", &name[..cut])
 }
 
-/// Gives every container the variable, unless it has one of that name.
+/// Adds the variable to every container without one of that name.
 ///
 /// Upstream: `addCompletionIndexEnvVariables`, `pkg/controller/job/indexed_job_utils.go`.
 fn add_completion_index_env(spec: &mut RawObject<'_>) -> Result<(), InvalidTemplate> {
@@ -181,7 +171,7 @@ fn add_completion_index_env(spec: &mut RawObject<'_>) -> Result<(), InvalidTempl
     Ok(())
 }
 
-/// These containers, each with the variable.
+/// The containers with the variable.
 fn with_variable(containers: &RawValue, variable: &RawValue) -> serde_json::Result<Box<RawValue>> {
     #[derive(Deserialize)]
     struct Variable<'a> {

@@ -1,7 +1,4 @@
-//! Whether the tracking finalizer of a pod has lost its meaning, because no Job will ever count the pod; and whether a
-//! pod that no watch shows is its Job's any more.
-//!
-//! Left out: pods of Jobs that go on, whose finalizers go when they are counted.
+//! Whether a pod keeps its tracking finalizer, and a pod that is not watched its Job.
 //!
 //! Upstream: `handleSingleOrphanPod`, `pkg/controller/job/job_controller.go`.
 
@@ -18,62 +15,39 @@ use crate::observe::OrphanPod;
 /// The decision about the finalizer of one pod, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrphanPlan {
-    /// It stays.
+    /// Write nothing.
     Keep(Reason),
-    /// It goes.
+    /// Remove the finalizer.
     Release(Reason),
-    /// It goes, and the pod is its Job's no more.
+    /// Remove the finalizer and the owner.
     Disown(Reason),
 }
 
-/// Why a finalizer stays or goes.
+/// Why a finalizer is kept or removed; `job` is the Job's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The pod has none.
+    /// The pod has no finalizer.
     NotTracked,
-    /// The pod's controller is no Job.
-    OtherKind {
-        /// The owner's kind.
-        kind: Text,
-    },
-    /// The Job goes on.
-    Running {
-        /// The Job's name.
-        job: Text,
-    },
-    /// The Job is another controller's.
-    ManagedBy {
-        /// The Job's name.
-        job: Text,
-        /// The controller's.
-        controller: Text,
-    },
+    /// The pod's controller is not a Job.
+    OtherKind { kind: Text },
+    /// The Job has not ended.
+    Running { job: Text },
+    /// Another controller manages the Job.
+    ManagedBy { job: Text, controller: Text },
     /// The pod has no controller.
     NoController,
-    /// There is no such Job.
-    Gone {
-        /// The name it had.
-        job: Text,
-    },
+    /// The Job does not exist.
+    Gone { job: Text },
     /// The Job has ended.
-    Finished {
-        /// The Job's name.
-        job: Text,
-    },
-    /// The Job is being deleted and does not select the pod; who owns it stays for the garbage collector.
-    Ending {
-        /// The Job's name.
-        job: Text,
-    },
+    Finished { job: Text },
+    /// The Job is being deleted and does not select the pod. The garbage collector needs the owner.
+    Ending { job: Text },
     /// The pod has lost the labels that the Job selects.
-    NotSelected {
-        /// The Job's name.
-        job: Text,
-    },
+    NotSelected { job: Text },
 }
 
-/// Decides about one pod.
+/// Decides for one pod.
 pub fn plan_orphan(observed: &OrphanPod) -> OrphanPlan {
     let OrphanPod { pod, job, is_cached, is_job_cached: _ } = observed;
     if !pod.has_tracking_finalizer() {
@@ -100,26 +74,22 @@ pub fn plan_orphan(observed: &OrphanPod) -> OrphanPlan {
     OrphanPlan::Disown(Reason::NotSelected { job: name })
 }
 
-/// The question that the caches leave open.
+/// The purpose of the live read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {
-    /// Whether the Job of the pod is there: the cache has no such Job, and is behind the pod.
-    Job {
-        /// The Job's name.
-        job: Text,
-    },
+    /// Whether the Job exists: the cache does not have it, and is older than the pod.
+    Job { job: Text },
 }
 
-/// Plans to read the Job where the cache may not have it yet: pods are watched apart from Jobs, so a pod may be seen
-/// before its Job.
+/// Plans to read the Job if it may not be cached yet: the watch of pods can be ahead of that of Jobs.
 pub fn plan_live_read(observed: &OrphanPod) -> Option<LiveRead<Unknown>> {
     let OrphanPod { pod, job, is_cached: _, is_job_cached } = observed;
     let owner = pod.job().filter(|_| job.is_none() && !is_job_cached && pod.has_tracking_finalizer())?;
     Some(LiveRead { step: "read its Job", reason: Unknown::Job { job: owner.name.clone() } })
 }
 
-/// A selector that cannot be read may select it.
+/// An invalid selector may select any pod.
 fn selects(job: &Job, pod: &Pod) -> bool {
     job.spec.selector.as_ref().map_or(true, |selector| selector.matches(&pod.metadata.labels))
 }
@@ -138,8 +108,8 @@ impl fmt::Display for OrphanPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Keep(reason) => write!(f, "nothing ({reason})"),
-            Self::Release(reason) => write!(f, "let go ({reason})"),
-            Self::Disown(reason) => write!(f, "release ({reason})"),
+            Self::Release(reason) => write!(f, "remove finalizer ({reason})"),
+            Self::Disown(reason) => write!(f, "disown ({reason})"),
         }
     }
 }
@@ -148,9 +118,9 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotTracked => "no finalizer",
-            Self::OtherKind { kind: _ } => "not a Job's",
-            Self::Running { job: _ } => "its Job goes on",
-            Self::ManagedBy { job: _, controller: _ } => "its Job is another controller's",
+            Self::OtherKind { kind: _ } => "not owned by a Job",
+            Self::Running { job: _ } => "its Job is running",
+            Self::ManagedBy { job: _, controller: _ } => "another controller manages its Job",
             Self::NoController => "no controller",
             Self::Gone { job: _ } => "its Job is gone",
             Self::Finished { job: _ } => "its Job is finished",
@@ -165,6 +135,6 @@ impl decisions::Reason for Unknown {}
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Job { job } = self;
-        write!(f, "the cache may not have {job} yet")
+        write!(f, "{job} may not be cached yet")
     }
 }

@@ -1,6 +1,5 @@
 //! The verdict of a Job's pod failure policy on a failed pod.
 //!
-//! Left out: whether the pod has failed at all, which is asked before.
 
 use crate::objects::pod::{Exit, Failure, Pod};
 use crate::objects::{OnExitCodes, OnExitCodesOperator, OnPodCondition, PodFailureAction, PodFailurePolicy};
@@ -10,7 +9,7 @@ use crate::objects::{OnExitCodes, OnExitCodesOperator, OnPodCondition, PodFailur
 pub struct Verdict {
     /// The action of the first rule that matches.
     pub action: Option<PodFailureAction>,
-    /// Which rule that is.
+    /// The index of that rule.
     pub rule: Option<usize>,
     /// Why the whole Job fails.
     pub fail_job: Option<String>,
@@ -23,7 +22,7 @@ impl Verdict {
     }
 }
 
-/// Finds the first rule that matches; a rule with an action that this build does not know is passed over.
+/// Finds the first rule that matches. Rules with an unknown action are skipped.
 ///
 /// Upstream: `matchPodFailurePolicy`, `pkg/controller/job/pod_failure_policy.go`.
 pub fn match_pod_failure_policy(policy: Option<&PodFailurePolicy>, pod: &Pod) -> Verdict {

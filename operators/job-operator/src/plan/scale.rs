@@ -1,6 +1,4 @@
-//! Which pods of a Job that goes on are made or deleted.
-//!
-//! Left out: Jobs that end, whose active pods all go, and the order of the requests.
+//! Which pods of a running Job are created or deleted.
 //!
 //! Upstream: `manageJob`, `pkg/controller/job/job_controller.go`.
 
@@ -14,76 +12,59 @@ use shared::api::object::{Key, Uid};
 use shared::api::pod::ranking::{Rule, Scale, Standing, first_to_go};
 
 use super::Pods;
-use super::backoff::BackoffRecord;
 use super::counts::{Counts, Failures, Indexes, failures_before};
 use super::indexed::{OrderedIntervals, first_pending_indexes};
 use super::new_pod::NewPods;
-use super::reason::{Backoff, Numbers, Reason};
+use super::reasons::{Backoff, Numbers, Reason};
+use crate::memory::backoff::BackoffRecord;
 use crate::objects::pod::Pod;
 
-/// The most pods that one sync makes or deletes.
+/// The most pods that one sync creates or deletes.
 ///
 /// Upstream: `MaxPodCreateDeletePerSync`.
 pub const MAX_POD_CREATE_DELETE_PER_SYNC: usize = 500;
 
-/// The shortest wait for a failed pod's successor.
+/// The shortest delay before a failed pod is replaced.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 
-/// A pod as it was decided on.
+/// A reference to a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodRef {
-    /// Its namespace and name.
     pub key: Key,
-    /// Its identity: another pod of the same name is left alone.
     pub uid: Uid,
     /// Whether it has the tracking finalizer.
     pub is_tracked: bool,
 }
 
 impl PodRef {
-    /// A pod of this Job. One that has just been adopted was given the finalizer with it.
+    /// A pod of this Job. The adoption adds the finalizer.
     pub fn of(pod: &Pod, counts: &Counts) -> Self {
         let (key, uid) = (pod.metadata.key.clone(), pod.metadata.uid);
         Self { key, uid, is_tracked: pod.has_tracking_finalizer() || counts.tracked.contains(&uid) }
     }
 }
 
-/// A pod that goes although the Job goes on.
+/// A pod of a running Job to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surplus {
-    /// The pod.
     pub pod: PodRef,
-    /// Why this one.
     pub why: Why,
 }
 
-/// Why a pod goes.
+/// Why a pod of a running Job is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Why {
-    /// No pods are to run for now.
+    /// The Job is suspended.
     Suspended,
     /// It has no index.
     NoIndex,
-    /// Its index is none of the Job's.
-    OutOfRange {
-        /// The index.
-        index: i32,
-        /// How many the Job has.
-        completions: i32,
-    },
+    /// Its index is out of range.
+    OutOfRange { index: i32, completions: i32 },
     /// Another pod has the same index.
-    SameIndex {
-        /// Which one.
-        index: i32,
-        /// Why this pod goes.
-        rule: Rule,
-    },
-    /// There are too many.
-    TooMany {
-        /// Why this one goes.
-        rule: Rule,
-    },
+    SameIndex { index: i32, rule: Rule },
+    /// The Job has too many pods.
+    TooMany { rule: Rule },
 }
 
 impl fmt::Display for Why {
@@ -98,42 +79,36 @@ impl fmt::Display for Why {
     }
 }
 
-/// A pod to be made.
+/// A pod to create.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewPod {
-    /// Its index.
     pub index: Option<i32>,
-    /// How often its index has failed before, where that is limited.
+    /// The earlier failures of its index, if they are limited.
     pub failures: Option<IndexFailures>,
 }
 
-/// How often an index has failed.
+/// The failures of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexFailures {
-    /// Counted.
     pub counted: i32,
-    /// Ignored.
     pub ignored: i32,
 }
 
 /// The decision about the pods.
 pub struct Scaled {
-    /// The decision.
     pub pods: Pods,
-    /// Why.
     pub reason: Reason,
-    /// When to look again if it is too early.
+    /// How long to wait before pods can be created.
     pub wait: Option<Duration>,
 }
 
 impl Scaled {
-    /// Nothing is done.
     pub fn leave(reason: Reason) -> Self {
         Self { pods: Pods::Leave, reason, wait: None }
     }
 }
 
-/// Decides which pods are made or deleted.
+/// Decides which pods are created or deleted.
 pub fn scale(counts: &Counts, now: Timestamp) -> Scaled {
     let active: Vec<&Pod> = counts.active().collect();
     if counts.job.spec.suspend {
@@ -164,7 +139,7 @@ pub fn scale(counts: &Counts, now: Timestamp) -> Scaled {
     }
 }
 
-/// No pod may be made yet.
+/// The decision to wait before pods are created.
 struct TooEarly {
     wait: Duration,
     failures: i64,
@@ -184,7 +159,7 @@ impl TooEarly {
 fn wanted(counts: &Counts, active: usize) -> usize {
     let parallelism = i64::from(counts.job.spec.parallelism);
     let wanted = match counts.job.spec.completions {
-        // The first success of a work queue means that there is no more work for others to take up.
+        // The first success of a work queue means that no work is left.
         None if counts.succeeded > 0 => return active,
         None => parallelism,
         Some(completions) => i64::from(completions).saturating_sub(counts.succeeded).min(parallelism),
@@ -227,7 +202,7 @@ fn surplus(counts: &Counts, active: &[&Pod], at_least: usize) -> Vec<Surplus> {
     gone
 }
 
-/// The first `count` to go, and the others.
+/// The first `count` to delete, and the others.
 fn ranked<'a>(counts: &Counts, pods: &[&'a Pod], count: usize) -> (Vec<(PodRef, Rule)>, Vec<&'a Pod>) {
     let standings: Vec<Standing> = pods.iter().map(|pod| pod.standing()).collect();
     let chosen = first_to_go(&standings, count, Scale::Exact);
@@ -236,7 +211,7 @@ fn ranked<'a>(counts: &Counts, pods: &[&'a Pod], count: usize) -> (Vec<(PodRef, 
     (chosen.into_iter().map(|(at, rule)| (PodRef::of(pods[at], counts), rule)).collect(), stay)
 }
 
-/// The pods to make, or how long to wait before any may be made.
+/// The pods to create, or how long to wait before.
 fn new_pods(counts: &Counts, missing: usize, now: Timestamp) -> Result<Vec<NewPod>, TooEarly> {
     let failures = counts.indexes.as_ref().and_then(|indexes| indexes.failed.as_ref());
     if let Some(wait) = counts.backoff.remaining(now).filter(|_| failures.is_none()) {

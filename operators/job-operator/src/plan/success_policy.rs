@@ -1,11 +1,10 @@
-//! Whether the indexes that have succeeded suffice by the Job's success policy.
+//! Whether the succeeded indexes meet the Job's success policy.
 //!
-//! Left out: which indexes have succeeded.
 
 use super::indexed::OrderedIntervals;
 use crate::objects::SuccessPolicy;
 
-/// The first rule that is met, by its place.
+/// The index of the first rule that is met.
 ///
 /// Upstream: `matchSuccessPolicy`, `pkg/controller/job/success_policy.go`.
 pub fn match_success_policy(

@@ -1,10 +1,8 @@
-//! Decides which pods are counted and which lose their finalizer, once pods have been made and deleted.
+//! Which pods are counted and which lose their finalizer, after pods were created and deleted.
 //!
-//! The order of writes is what makes counting safe: first the status names the pods (by uid, or by index), then their
-//! finalizers go, and only then the counters rise ([`crate::status`]). Whoever starts again in between finds in the
-//! status what was counted, and on the pods what was not.
-//!
-//! Left out: the second status.
+//! The order of writes makes counting safe: first the status names the pods (by uid, or by index), then their
+//! finalizers are removed, and only then the counters rise ([`crate::status`]). After a restart in between, the status
+//! says which pods were counted, and the finalizers which were not.
 //!
 //! Upstream: `trackJobStatusAndRemoveFinalizers`, `pkg/controller/job/job_controller.go`.
 
@@ -20,39 +18,50 @@ use shared::api::pod::Phase;
 use shared::api::time::Time;
 use shared::runtime::decisions::{self, Reasoned};
 
-use super::backoff::{BackoffRecord, count};
 use super::counts::Counts;
-use super::ending::{Cause, Ending, is_complete};
+use super::ending::{Cause, Ending, JobResult, is_complete};
 use super::scale::PodRef;
-use crate::apply::Outcome;
+use crate::memory::backoff::{BackoffRecord, count};
 use crate::objects::PodFailureAction;
 use crate::objects::pod::Pod;
 use crate::objects::status::{JobCondition, JobStatus, UncountedTerminatedPods, conditions, reasons};
 use crate::observe::Observed;
 
-/// The most pods and indexes that wait to be counted in one status.
+/// The most uncounted pods and indexes in one status.
 ///
 /// Upstream: `MaxUncountedPods`.
 pub const MAX_UNCOUNTED_PODS: usize = 500;
 
-/// The next writes: the status, then the finalizers.
+/// The result of the first stage, on which the second is decided.
+#[derive(Debug, Default)]
+pub struct Executed {
+    /// The numbers of the plan; none if the Job is left alone, or a claim failed.
+    pub counts: Option<Counts>,
+    /// Whether and why the Job is to end.
+    pub ending: Option<Ending>,
+    /// The number of created pods.
+    pub created: usize,
+    /// Pods that were deleted, or were gone already.
+    pub deleted: BTreeSet<Uid>,
+}
+
+/// The decision of the second stage: a status, then finalizers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tracking {
-    /// The status that is written before any finalizer is removed.
+    /// The status to write before any finalizer is removed.
     pub status: JobStatus,
-    /// Whether it differs from the status in the cache.
+    /// Whether it differs from the cached status.
     pub is_news: bool,
-    /// The pods whose finalizers are removed then.
+    /// The pods whose finalizers to remove then.
     pub release: Vec<PodRef>,
-    /// How the Job ends once nothing is left to count.
+    /// How the Job ends once all pods are counted.
     pub end: Option<End>,
-    /// The suspension or resumption, if it is new.
+    /// A new suspension or resumption.
     pub suspension: Option<Suspension>,
-    /// The back-off before the next pods, from now on.
     pub backoff: BackoffRecord,
     /// How often the pod failure policy took each action.
     pub policy_actions: BTreeMap<PodFailureAction, u64>,
-    /// Pods that have the finalizer, those to be let go included.
+    /// Pods that have the finalizer, those in `release` included.
     pub tracked: BTreeSet<Uid>,
 }
 
@@ -66,65 +75,59 @@ pub enum Reason {
         condition: &'static str,
         /// The condition's reason.
         reason: Text,
-        /// The cause.
         cause: Cause,
         /// Pods that are being deleted and have not ended.
         terminating: i32,
-        /// Pods that are to lose their finalizer.
+        /// Pods that lose their finalizer.
         release: usize,
     },
-    /// Pods have ended that wait to be counted, or are of no use to it any more.
+    /// Pods have ended that are uncounted, or that the Job does not need any more.
     Ended {
-        /// Those that wait and have succeeded; of an Indexed Job, indexes are counted at once.
+        /// Uncounted pods that succeeded. The indexes of an Indexed Job are counted at once.
         succeeded: usize,
-        /// Those that wait and have failed.
+        /// Uncounted pods that failed.
         failed: usize,
-        /// Pods that are to lose their finalizer.
+        /// Pods that lose their finalizer.
         release: usize,
     },
-    /// There are other numbers or conditions than the status says.
+    /// The numbers or conditions differ from the status.
     StatusDiffers,
-    /// Everything is counted and written.
+    /// All pods are counted, and the status is written.
     Counted,
 }
 
-/// How a Job ends, and since when that is known.
+/// How a Job ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct End {
-    /// How and why.
     pub ending: Ending,
-    /// Whether more is to be counted than fits into one status.
+    /// Whether the uncounted pods do not fit into one status.
     pub is_put_off: bool,
     /// When it was decided.
     pub at: Time,
 }
 
-/// A suspension or a resumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suspension {
-    /// Pods may not run.
     Suspended,
-    /// Pods may run again.
     Resumed,
 }
 
-/// Decides which pods are counted; none are if there is nothing to do about the Job at all, or its pods were not
-/// claimed.
-pub fn plan_tracking(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<Tracking> {
-    let counts = outcome.counts.as_ref()?;
+/// Decides which pods are counted; none if the Job is left alone, or a claim failed.
+pub fn plan_tracking(observed: &Observed, executed: &Executed, now: Timestamp) -> Option<Tracking> {
+    let counts = executed.counts.as_ref()?;
     let mut status = counts.job.status.clone();
     status.start_time = counts.start_time;
-    let active: Vec<&Pod> = counts.active().filter(|pod| !outcome.deleted.contains(&pod.metadata.uid)).collect();
-    let active_count = active.len().saturating_add(outcome.created);
-    let ending = ending(observed, counts, outcome, active_count);
-    let is_managed = ending.is_none() && is_managed(observed, outcome);
+    let active: Vec<&Pod> = counts.active().filter(|pod| !executed.deleted.contains(&pod.metadata.uid)).collect();
+    let active_count = active.len().saturating_add(executed.created);
+    let ending = ending(observed, counts, executed, active_count);
+    let is_managed = ending.is_none() && is_managed(observed, executed);
     let suspension = if is_managed { suspend(&mut status, counts, now) } else { None };
-    let deleted = outcome.deleted.len();
+    let deleted = executed.deleted.len();
     status.active = as_count(active_count);
     status.ready = Some(as_count(active.iter().filter(|pod| pod.readiness.is_ready()).count()));
     status.terminating = Some(as_count(counts.terminating().count().saturating_add(deleted)));
 
-    let tracked = still_tracked(counts, outcome);
+    let tracked = still_tracked(counts, executed);
     let mut counting = Counting::new(counts, &tracked, ending.as_ref(), &mut status);
     let is_put_off = counting.count_pods();
     let Counting { release, uncounted, new_indexes, policy_actions, .. } = counting;
@@ -145,33 +148,33 @@ pub fn plan_tracking(observed: &Observed, outcome: &Outcome, now: Timestamp) -> 
     })
 }
 
-/// The pods that have the finalizer; those that were deleted while the Job goes on have lost it before.
-fn still_tracked(counts: &Counts, outcome: &Outcome) -> BTreeSet<Uid> {
-    match outcome.ending {
+/// The pods that have the finalizer. A running Job removes it before it deletes a pod.
+fn still_tracked(counts: &Counts, executed: &Executed) -> BTreeSet<Uid> {
+    match executed.ending {
         Some(_) => counts.tracked.clone(),
-        None => counts.tracked.difference(&outcome.deleted).copied().collect(),
+        None => counts.tracked.difference(&executed.deleted).copied().collect(),
     }
 }
 
-/// An end that was planned holds only if every active pod was deleted. A Job that goes on may be complete by now.
-fn ending(observed: &Observed, counts: &Counts, outcome: &Outcome, active: usize) -> Option<Ending> {
-    match &outcome.ending {
+/// A planned end holds only if every active pod was deleted. A Job without a planned end may be complete by now.
+fn ending(observed: &Observed, counts: &Counts, executed: &Executed, active: usize) -> Option<Ending> {
+    match &executed.ending {
         Some(planned) => (active == 0 && observed.outstanding.is_none()).then(|| planned.clone()),
         None => is_complete(counts, active).then(|| Ending::completions_reached(counts)),
     }
 }
 
-/// Whether pods were allowed to be made or deleted, for the Job was to go on.
-fn is_managed(observed: &Observed, outcome: &Outcome) -> bool {
-    outcome.ending.is_none() && observed.outstanding.is_none() && !observed.job.metadata.is_being_deleted()
+/// Whether the first stage could create and delete pods of a running Job.
+fn is_managed(observed: &Observed, executed: &Executed) -> bool {
+    executed.ending.is_none() && observed.outstanding.is_none() && !observed.job.metadata.is_being_deleted()
 }
 
 fn suspend(status: &mut JobStatus, counts: &Counts, now: Timestamp) -> Option<Suspension> {
     let at = Time::of(now);
     let (condition, start_time, suspension) = if counts.job.spec.suspend {
         let condition = JobCondition::new(conditions::SUSPENDED, true, reasons::JOB_SUSPENDED, "Job suspended", at);
-        // Upstream's gate MutableSchedulingDirectivesForSuspendedJobs, on since 1.36: only a Job that has not started
-        // may change where its pods go.
+        // Upstream's gate MutableSchedulingDirectivesForSuspendedJobs, on since 1.36: only a Job without a start time
+        // may change its scheduling.
         (condition, None, Suspension::Suspended)
     } else {
         let condition = JobCondition::new(conditions::SUSPENDED, false, reasons::JOB_RESUMED, "Job resumed", at);
@@ -183,7 +186,7 @@ fn suspend(status: &mut JobStatus, counts: &Counts, now: Timestamp) -> Option<Su
     })
 }
 
-/// The status before, in the form that is compared: a start time alone, or an empty list, is no news.
+/// The former status for the comparison: a start time alone, or an empty list, is no change.
 fn said_before(counts: &Counts, suspension: Option<Suspension>) -> JobStatus {
     let mut before = counts.job.status.clone();
     before.uncounted_terminated_pods.get_or_insert_default();
@@ -225,7 +228,6 @@ fn announce(status: &mut JobStatus, ending: &Ending, at: Time) {
     }
 }
 
-/// A length as the status has it.
 fn as_count(length: usize) -> i32 {
     i32::try_from(count(length)).unwrap_or(i32::MAX)
 }
@@ -234,7 +236,7 @@ struct Counting<'a> {
     counts: &'a Counts,
     tracked: &'a BTreeSet<Uid>,
     ending: Option<&'a Ending>,
-    /// The uids that the status named before this sync.
+    /// The failed pods that the status named before this sync.
     failed_before: BTreeSet<Uid>,
     release: Vec<PodRef>,
     uncounted: UncountedTerminatedPods,
@@ -258,7 +260,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// Gives whether it stopped because there are too many.
+    /// Returns whether there were too many.
     fn count_pods(&mut self) -> bool {
         let counts = self.counts;
         let mut pods: Vec<&Arc<Pod>> =
@@ -300,7 +302,7 @@ impl<'a> Counting<'a> {
             }
             return;
         }
-        let fails = self.ending.is_some_and(|ending| ending.result == super::ending::JobResult::Failed);
+        let fails = self.ending.is_some_and(|ending| ending.result == JobResult::Failed);
         if !(counts.is_failed(pod) || fails) || self.uncounted.failed.contains(&uid) || !counts.has_valid_index(pod) {
             return;
         }
@@ -320,7 +322,6 @@ impl Tracking {
         uncounted.map_or((0, 0), |pods| (pods.succeeded.len(), pods.failed.len()))
     }
 
-    /// Why it is what it is.
     pub fn why(&self) -> Reason {
         let ((succeeded, failed), release) = (self.waiting(), self.release.len());
         match &self.end {
@@ -353,7 +354,7 @@ impl fmt::Display for Reason {
                 write!(f, "{condition}: {reason}, {cause}")
             }
             Self::Ended { succeeded, failed, release } => {
-                write!(f, "{succeeded} succeeded and {failed} failed wait to be counted, {release} are let go")
+                write!(f, "uncounted: {succeeded} succeeded, {failed} failed; to release: {release}")
             }
             Self::StatusDiffers => f.write_str("the status differs"),
             Self::Counted => f.write_str("everything is counted"),
@@ -361,7 +362,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// `count 1 succeeded, 1 failed; release web-a, web-b`; `nothing to count`.
+/// `count 1 succeeded, 1 failed; write the status; release web-a, web-b`; `nothing to count`.
 impl fmt::Display for Tracking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (succeeded, failed) = self.waiting();
@@ -373,7 +374,7 @@ impl fmt::Display for Tracking {
             steps.push("write the status".to_owned());
         }
         if !self.release.is_empty() {
-            steps.push(format!("let go {}", super::list(&self.release, |pod| pod.key.name().to_owned())));
+            steps.push(format!("release {}", super::list(&self.release, |pod| pod.key.name().to_owned())));
         }
         steps.extend(self.end.as_ref().map(|end| end.ending.to_string()));
         if steps.is_empty() { f.write_str("nothing to count") } else { f.write_str(&steps.join("; ")) }

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use job_operator::apply::memory::Memory;
-use job_operator::controller::changes::tracking::TrackingEffect;
+use job_operator::controller::changes;
+use job_operator::controller::changes::tracking::{TrackingEffect, tracked_job_changed};
 use job_operator::objects::pod::Pod;
 use job_operator::objects::{CONTROLLER_UID, Job};
 use job_operator::observe::Caches;
@@ -68,7 +68,7 @@ fn together(tracking: Vec<TrackingEffect>, orphans: &[Effect], effects: Vec<Effe
 /// All that a change of a Job means.
 fn job_changed(caches: &Caches, change: Change<'_, Job>) -> String {
     let orphans = caches.orphaning_job_changed(change);
-    together(Caches::tracked_job_changed(change), &orphans, Caches::job_changed(change))
+    together(tracked_job_changed(change), &orphans, changes::job_changed(change))
 }
 
 /// All that a change of a pod means.
@@ -170,9 +170,8 @@ fn a_pod_that_is_gone_was_seen_to_go() {
 #[test]
 fn a_pod_that_vanishes_with_its_finalizer_is_a_question_where_nothing_explains_it() {
     let labelled = job(1, 1).with("selector", json!({ "matchLabels": { CONTROLLER_UID: "pi" } }));
-    let memory = Memory::default();
-    let is_asked =
-        |pi: &ObjectBuilder, pod: &ObjectBuilder| caches(pi).vanished(Change::Deleted(&pod.build()), &memory).is_some();
+    let is_asked_of = |caches: &Caches, pod: &ObjectBuilder| caches.vanished(Change::Deleted(&pod.build())).is_some();
+    let is_asked = |pi: &ObjectBuilder, pod: &ObjectBuilder| is_asked_of(&caches(pi), pod);
     let (a, deleted) = (pod("a", "Running"), pod("a", "Running").terminating());
     assert!(is_asked(&labelled, &a) && is_asked(&labelled, &deleted));
     assert!(!is_asked(&labelled, &untracked("a", "Running")), "it may go as it likes");
@@ -181,11 +180,12 @@ fn a_pod_that_vanishes_with_its_finalizer_is_a_question_where_nothing_explains_i
     assert!(is_asked(&gone, &a) && !is_asked(&gone, &deleted), "it waits for its finalizer to go");
 
     let (key, of, uid) = (Key::new("default", "pi"), uid("pi"), a.build::<Pod>().metadata.uid);
-    memory.lets_go(&key, of, uid);
-    assert!(!is_asked(&labelled, &deleted), "this process lets it go");
-    assert!(memory.keeps(&key, uid), "nothing was seen of it");
-    assert!(is_asked(&labelled, &deleted));
-    memory.lets_go(&key, of, uid);
-    memory.release_observed(&key, uid);
-    assert!(!memory.keeps(&key, uid), "it was seen without");
+    let known = caches(&labelled);
+    known.memory.begin_release(&key, of, uid);
+    assert!(!is_asked_of(&known, &deleted), "this process releases it");
+    assert!(known.memory.cancel_release(&key, uid), "it was not seen without");
+    assert!(is_asked_of(&known, &deleted));
+    known.memory.begin_release(&key, of, uid);
+    known.memory.release_observed(&key, uid);
+    assert!(!known.memory.cancel_release(&key, uid), "it was seen without");
 }

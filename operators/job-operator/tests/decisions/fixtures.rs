@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
-use job_operator::apply::{Outcome, Tracked};
+use job_operator::apply::Tracked;
+use job_operator::memory::backoff::BackoffRecord;
 use job_operator::objects::Job;
 use job_operator::objects::pod::Pod;
 use job_operator::objects::status::JobStatus;
 use job_operator::observe::Observed;
-use job_operator::plan::backoff::BackoffRecord;
-use job_operator::plan::tracking::{Tracking, plan_tracking};
+use job_operator::plan::tracking::{Executed, Tracking, plan_tracking};
 use job_operator::plan::{Plan, Pods, plan};
 use job_operator::status::next_status;
 use serde_json::{Value, json};
@@ -166,9 +166,9 @@ impl Case {
         }
     }
 
-    /// The outcome of a plan of whose writes the first ones succeed, as many as `writes_max`.
-    pub(crate) fn outcome(&self, plan: Plan) -> Outcome {
-        let Plan { claim: _, pods, reason: _, ending, outstanding: _, wake, counts } = plan;
+    /// The result of a plan of whose writes the first ones succeed, as many as `writes_max`.
+    pub(crate) fn executed(&self, plan: Plan) -> Executed {
+        let Plan { claim: _, pods, reason: _, ending, outstanding: _, wake: _, counts } = plan;
         let limit = |uids: Vec<Uid>| -> BTreeSet<Uid> { uids.into_iter().take(self.writes_max).collect() };
         let (created, deleted) = match pods {
             Pods::Leave => (0, BTreeSet::new()),
@@ -176,7 +176,7 @@ impl Case {
             Pods::Delete(surplus) => (0, limit(surplus.iter().map(|surplus| surplus.pod.uid).collect())),
             Pods::End(pods) => (0, limit(pods.iter().map(|pod| pod.uid).collect())),
         };
-        Outcome { counts, ending, created, deleted, wake, failure: None, error: None }
+        Executed { counts, ending, created, deleted }
     }
 
     /// The first decision as a text, and the second.
@@ -184,7 +184,7 @@ impl Case {
         let observed = self.observed();
         let plan = plan(&observed, NOW);
         let text = plan.to_string();
-        let tracking = plan_tracking(&observed, &self.outcome(plan), NOW).expect("there is something to do");
+        let tracking = plan_tracking(&observed, &self.executed(plan), NOW).expect("there is something to do");
         (text, tracking)
     }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use job_operator::apply::Outcome;
 use job_operator::metrics::{JobMetrics, action};
 use job_operator::objects::Job;
 use job_operator::objects::status::JobStatus;
+use job_operator::plan::tracking::Executed;
 use job_operator::plan::{Pods, plan};
 use serde_json::json;
-use shared::runtime::metrics::Metrics;
+use shared::runtime::metrics::{Metrics, StaleSyncSkips};
 use shared::testing::{NOW, ObjectBuilder};
 
 use crate::fixtures::{Case, Spec, case, exits, indexed, job, long_ago, pod};
@@ -17,6 +17,10 @@ use crate::fixtures::{Case, Spec, case, exits, indexed, job, long_ago, pod};
 fn counted(count: impl FnOnce(&JobMetrics)) -> Vec<String> {
     let registry = Metrics::new("job-operator");
     count(&JobMetrics::register(&registry));
+    lines_of(&registry)
+}
+
+fn lines_of(registry: &Metrics) -> Vec<String> {
     let text = registry.to_text();
     let ours = text.lines().filter_map(|line| line.strip_prefix("job_controller_"));
     let mut lines: Vec<String> = ours.filter(|line| !line.contains("_bucket{")).map(str::to_owned).collect();
@@ -91,8 +95,8 @@ fn new_pods_are_counted_by_what_they_stand_in_for() {
     let made = |case: Case, created: usize, failure: Option<&str>| {
         let plan = plan(&case.observed(), NOW);
         assert!(matches!(plan.pods, Pods::Create(_)), "{plan}");
-        let outcome = Outcome { created, failure: failure.map(str::to_owned), ..case.outcome(plan) };
-        counted(|metrics| metrics.count_created(&outcome))
+        let executed = Executed { created, ..case.executed(plan) };
+        counted(|metrics| metrics.count_created(&executed, failure.is_some()))
     };
     let line = |reason: &str, status: &str, count: usize| {
         format!("job_pods_creation_total{{reason=\"{reason}\",status=\"{status}\"}} {count}")
@@ -120,17 +124,26 @@ fn ends_and_actions_of_a_policy_are_counted() {
         metrics.count_tracked(true);
         metrics.count_tracked(false);
         metrics.count_external("x.io/y");
-        metrics.observe_held("jobs.batch");
-        metrics.observe_held("pods");
     });
     let expected = [
         r#"jobs_by_external_controller_total{controller_name="x.io/y"} 1"#,
         r#"jobs_finished_total{completion_mode="NonIndexed",result="failed",reason="PodFailurePolicy"} 1"#,
         r#"pod_failures_handled_by_failure_policy_total{action="FailJob"} 1"#,
-        r#"stale_sync_skips_total{group="",resource="pods"} 1"#,
-        r#"stale_sync_skips_total{group="batch",resource="jobs"} 1"#,
         r#"terminated_pods_tracking_finalizer_total{event="add"} 1"#,
         r#"terminated_pods_tracking_finalizer_total{event="delete"} 1"#,
     ];
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn held_keys_are_counted_by_resource() {
+    let registry = Metrics::new("job-operator");
+    let skips = StaleSyncSkips::register(&registry, "job_controller_stale_sync_skips", "");
+    skips.count("jobs.batch");
+    skips.count("pods");
+    let expected = [
+        r#"stale_sync_skips_total{group="",resource="pods"} 1"#,
+        r#"stale_sync_skips_total{group="batch",resource="jobs"} 1"#,
+    ];
+    assert_eq!(lines_of(&registry), expected);
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use job_operator::memory::backoff::BackoffRecord;
 use job_operator::objects::status::{JobCondition, JobStatus};
-use job_operator::plan::backoff::BackoffRecord;
 use job_operator::plan::indexed::{OrderedIntervals, first_pending_indexes};
 use proptest::prelude::*;
 use shared::api::time::Time;

@@ -92,11 +92,11 @@ fn an_end_says_which_limit_was_passed_by_what() {
     let failed = || long_ago(pod("a", "Failed"));
     let cause = json!({ "backoffLimit": { "failed": 1, "limit": 0 } });
     let limited = case(job(1, 1).with("backoffLimit", 0), [failed()]);
-    check_end(&limited, "BackoffLimitExceeded", &cause, "1 failed, 0 may");
+    check_end(&limited, "BackoffLimitExceeded", &cause, "1 failed, limit 0");
 
     let late = case(job(1, 1).with("activeDeadlineSeconds", 10).started(ago(15)), []);
     let cause = json!({ "activeDeadline": { "seconds": 10, "since": "2026-01-01T11:59:45Z" } });
-    check_end(&late, "DeadlineExceeded", &cause, "active since 2026-01-01T11:59:45Z, 10s may be");
+    check_end(&late, "DeadlineExceeded", &cause, "active since 2026-01-01T11:59:45Z, deadline 10s");
 
     let fails = json!({ "rules": [
         { "action": "Ignore", "onExitCodes": { "operator": "In", "values": [1] } },
@@ -112,7 +112,7 @@ fn an_end_says_which_limit_was_passed_by_what() {
     check_end(&indexes, "FailedIndexes", &cause, "1 of 2 indexes failed");
     let indexes = case(per_index.with("maxFailedIndexes", 0), [long_ago(pod_of(0, "a", "Failed"))]);
     let cause = json!({ "maxFailedIndexes": { "failed": 1, "limit": 0 } });
-    check_end(&indexes, "MaxFailedIndexesExceeded", &cause, "1 indexes failed, 0 may");
+    check_end(&indexes, "MaxFailedIndexesExceeded", &cause, "1 indexes failed, limit 0");
 
     let announced = job(1, 1).condition("FailureTarget", "True", "DeadlineExceeded", "");
     check_end(&case(announced, []), "DeadlineExceeded", &json!("announced"), "as announced");
@@ -173,7 +173,7 @@ fn a_pod_that_may_have_lost_its_job_names_it() {
     let look = stage(&plan_live_read(&behind).unwrap());
     assert_eq!(
         (look.text.as_str(), look.reason),
-        ("read its Job (the cache may not have pi yet)", json!({ "job": { "job": "pi" } }))
+        ("read its Job (pi may not be cached yet)", json!({ "job": { "job": "pi" } }))
     );
     assert_eq!(plan_live_read(&observed(&pod("a", "Running"), None)), None);
     assert_eq!(plan_live_read(&OrphanPod { job: Some(job(1, 1).build()), ..behind }), None);

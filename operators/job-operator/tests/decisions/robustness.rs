@@ -4,15 +4,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use job_operator::apply::Outcome;
+use job_operator::memory::backoff::BackoffRecord;
 use job_operator::objects::Job;
 use job_operator::objects::pod::{JobAnnotations, Pod};
 use job_operator::observe::Observed;
-use job_operator::plan::backoff::BackoffRecord;
 use job_operator::plan::indexed::OrderedIntervals;
 use job_operator::plan::new_pod::NewPods;
 use job_operator::plan::scale::MAX_POD_CREATE_DELETE_PER_SYNC;
-use job_operator::plan::tracking::{MAX_UNCOUNTED_PODS, plan_tracking};
+use job_operator::plan::tracking::{Executed, MAX_UNCOUNTED_PODS, plan_tracking};
 use job_operator::plan::{Plan, Pods, plan};
 use job_operator::status::next_status;
 use proptest::prelude::*;
@@ -197,10 +196,10 @@ fn a_job_of_a_hundred_thousand_is_planned_as_one_of_a_hundred_is() {
         let observed = Observed { job: job.build(), pods, outstanding: None, released, backoff };
         let plan = plan(&observed, NOW);
         let planned = plan.to_string();
-        let Plan { claim: _, pods, reason: _, ending, outstanding: _, wake, counts } = plan;
+        let Plan { claim: _, pods, reason: _, ending, outstanding: _, wake: _, counts } = plan;
         let created = if let Pods::Create(new) = &pods { new.len() } else { 0 };
-        let tracking =
-            plan_tracking(&observed, &Outcome { counts, ending, created, wake, ..Outcome::default() }, NOW).unwrap();
+        let executed = Executed { counts, ending, created, ..Executed::default() };
+        let tracking = plan_tracking(&observed, &executed, NOW).unwrap();
         let (released, status) = (tracking.release.len(), tracking.status.clone());
         (planned, released, next_status(&all_released(tracking), NOW).map_or(status, |last| last.status))
     };

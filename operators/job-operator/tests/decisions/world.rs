@@ -10,17 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use job_operator::apply::Outcome;
+use job_operator::memory::backoff::BackoffRecord;
 use job_operator::objects::Job;
 use job_operator::objects::pod::Pod;
 use job_operator::objects::status::JobStatus;
 use job_operator::observe::{Observed, OrphanPod};
-use job_operator::plan::backoff::BackoffRecord;
 use job_operator::plan::ending::JobResult;
 use job_operator::plan::indexed::OrderedIntervals;
 use job_operator::plan::orphan::{OrphanPlan, plan_orphan};
 use job_operator::plan::scale::NewPod;
-use job_operator::plan::tracking::plan_tracking;
+use job_operator::plan::tracking::{Executed, plan_tracking};
 use job_operator::plan::{Plan, Pods, plan};
 use job_operator::status::next_status;
 use serde_json::{Value, json};
@@ -206,10 +205,10 @@ impl World {
         });
         let (released, backoff) = (self.released.clone(), self.backoff);
         let observed = Observed { job: state.job.build(), pods, outstanding, released, backoff };
-        let Plan { claim: _, pods, reason: _, ending, outstanding: _, wake, counts } = plan(&observed, self.now);
-        let outcome = Outcome { counts, ending, wake, ..self.carry_out(&pods)? };
+        let Plan { claim: _, pods, reason: _, ending, outstanding: _, wake: _, counts } = plan(&observed, self.now);
+        let executed = Executed { counts, ending, ..self.execute(&pods)? };
 
-        let Some(tracking) = plan_tracking(&observed, &outcome, self.now) else { return Ok(()) };
+        let Some(tracking) = plan_tracking(&observed, &executed, self.now) else { return Ok(()) };
         let mut version = state.version;
         if tracking.is_news {
             version = self.say(version, &tracking.status)?;
@@ -229,14 +228,14 @@ impl World {
         Ok(())
     }
 
-    fn carry_out(&mut self, pods: &Pods) -> Result<Outcome, Stopped> {
-        let mut outcome = Outcome::default();
+    fn execute(&mut self, pods: &Pods) -> Result<Executed, Stopped> {
+        let mut executed = Executed::default();
         match pods {
             Pods::Leave => {}
             Pods::Create(new) => {
                 for pod in new {
                     self.create(*pod)?;
-                    outcome.created += 1;
+                    executed.created += 1;
                 }
             }
             Pods::Delete(surplus) => {
@@ -246,17 +245,17 @@ impl World {
                         self.release(pod.key.name())?;
                     }
                     self.delete(pod.key.name())?;
-                    outcome.deleted.insert(pod.uid);
+                    executed.deleted.insert(pod.uid);
                 }
             }
             Pods::End(pods) => {
                 for pod in pods {
                     self.delete(pod.key.name())?;
-                    outcome.deleted.insert(pod.uid);
+                    executed.deleted.insert(pod.uid);
                 }
             }
         }
-        Ok(outcome)
+        Ok(executed)
     }
 
     fn create(&mut self, new: NewPod) -> Result<(), Stopped> {

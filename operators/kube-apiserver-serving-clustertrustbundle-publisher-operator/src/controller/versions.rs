@@ -1,10 +1,9 @@
-//! Asks in which version the apiserver serves bundles, if it serves any, and has them followed in that one.
+//! Finds out in which version the apiserver serves bundles, if it does, and watches them in that version.
 //!
-//! They are off by default, and a cluster may turn them on or off while this process runs. Left out: waiting for the
-//! first list, which the queue does; and the verbs that are served.
+//! Bundles are off by default, and a cluster may turn them on or off while this process runs.
 //!
-//! Upstream: `clusterTrustBundlesAvailable`, `cmd/kube-controller-manager/app/certificates.go`, which asks at the start
-//! alone.
+//! Upstream: `clusterTrustBundlesAvailable`, `cmd/kube-controller-manager/app/certificates.go`, which asks once at the
+//! start.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +19,13 @@ use tokio::time::sleep;
 use crate::objects::{Version, signer_key};
 use crate::observe::Caches;
 
-/// Between two questions. Bundles are turned on by a restart of the apiserver, which leads to a question of its own once
-/// it was noticed; but where there are several, one of them answers all the time.
+/// The time between two checks. A restart of the apiserver turns bundles on, and leads to a check of its own; but with
+/// several apiservers the restart of one goes unnoticed.
 const PERIOD: Duration = Duration::from_mins(5);
-/// After a question without an answer.
+/// The time until the next check after one that failed.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The versions that are served.
+/// The task that checks which version is served.
 pub(super) struct Versions {
     feeder: Feeder,
     caches: Arc<Caches>,
@@ -35,13 +34,13 @@ pub(super) struct Versions {
 }
 
 impl Versions {
-    /// Not asked yet; what comes with it says when they are.
+    /// The task, and the progress of its first check.
     pub(super) fn new(feeder: Feeder, caches: Arc<Caches>, queue: Queue) -> (Self, watch::Receiver<Progress>) {
         let (ready, is_ready) = watch::channel(Progress::default());
         (Self { feeder, caches, queue, ready }, is_ready)
     }
 
-    /// Asks for as long as the future is polled.
+    /// Checks for as long as the future is polled.
     pub(super) async fn run(self) {
         let mut came_back = self.feeder.came_back();
         loop {
@@ -51,7 +50,7 @@ impl Versions {
                     PERIOD
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot ask in which version ClusterTrustBundles are served");
+                    tracing::warn!(%error, "cannot discover the served version of ClusterTrustBundles");
                     RETRY
                 }
             };
@@ -65,13 +64,16 @@ impl Versions {
     fn follow(&self, version: Option<Version>) {
         if self.caches.follow(version) {
             let resource = version.map(|version| version.resource().api_version());
-            tracing::debug!(version = resource.as_deref().unwrap_or("none"), "follows bundles in what is served");
+            tracing::debug!(
+                version = resource.as_deref().unwrap_or("none"),
+                "served version of ClusterTrustBundles changed"
+            );
             self.queue.add(&signer_key(), Cause::Event);
         }
         self.ready.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
     }
 
-    /// The first version that has bundles; none if there is none.
+    /// The preferred version that is served; none if there is none.
     async fn served(&self) -> Result<Option<Version>, ApiError> {
         for version in Version::ALL {
             let resource = version.resource();

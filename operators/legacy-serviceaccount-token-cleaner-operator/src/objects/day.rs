@@ -7,7 +7,6 @@ use jiff::civil::Date;
 use jiff::tz::Offset;
 use serde::{Serialize, Serializer};
 
-/// A day of UTC.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day(Date);
 

@@ -8,11 +8,9 @@ use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::object::null_as_default;
 
-/// A pod.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "RawPod")]
 pub struct Pod {
-    /// Its name.
     pub name: Text,
     /// The Secrets that it uses, by name.
     pub secrets: BTreeSet<Text>,

@@ -9,13 +9,10 @@ use shared::runtime::decisions;
 
 use crate::objects::day::Day;
 
-/// Why a round checks tokens or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RoundReason {
-    /// The tracking ConfigMap is missing.
     NotTracked,
-    /// The tracking ConfigMap has no day.
     NoDay,
     /// Uses have been tracked for less than the period.
     TooShort {
@@ -29,16 +26,13 @@ pub enum RoundReason {
     },
 }
 
-/// Why a token is kept, marked or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
     /// It is younger than the period.
     New {
-        /// When it was created.
         created: Time,
     },
-    /// It is already being deleted.
     BeingDeleted,
     /// The label of its last use is not a day.
     NoDay,
@@ -49,16 +43,11 @@ pub enum Reason {
     },
     /// It has been invalid for less than the period.
     Invalid {
-        /// Since when.
         since: Day,
     },
-    /// Its account does not exist.
     NoAccount,
-    /// Its account does not list it.
     NotListed,
-    /// A pod uses it.
     UsedByPod {
-        /// The pod's name.
         pod: Text,
     },
     /// It was not used within the period.
@@ -68,7 +57,6 @@ pub enum Reason {
     },
     /// It has been invalid for the whole period.
     Overdue {
-        /// Since when.
         since: Day,
     },
 }

@@ -1,6 +1,4 @@
-//! The effects of a change of a namespace.
-//!
-//! Left out: namespaces that nobody deletes, which are never synced.
+//! A namespace that is being deleted is synced a grace period after its last change.
 
 use std::time::Duration;
 
@@ -9,7 +7,7 @@ use shared::runtime::effect::Effect;
 
 use crate::objects::Namespace;
 
-/// Other parts of the control plane learn of the deletion meanwhile, so that less is created after the first round.
+/// Gives other parts of the control plane time to see the deletion, so that less is created after the first round.
 ///
 /// Upstream: `namespaceDeletionGracePeriod`, `pkg/controller/namespace/namespace_controller.go`.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);

@@ -1,7 +1,6 @@
-//! Why a namespace is looked at, emptied, let go, or kept: as values for programs, and in words.
+//! Why a namespace is synced, emptied, finalized or kept.
 //!
-//! Left out: deciding. Of what remains only a few kinds are named, as many as a reason has room for; the conditions
-//! name all of them.
+//! A reason names only as many of the remaining kinds as fit; the conditions name all of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,55 +10,55 @@ use shared::api::list::list;
 use shared::api::time::Time;
 use shared::runtime::decisions;
 
-use crate::apply::Outcome;
+use crate::objects::Round;
 
-/// So many bytes of names, and of errors, a reason has room for.
+/// How many bytes of names and of errors fit into a reason.
 const ROOM: usize = 110;
-/// Besides its name an entry takes so many.
+/// How many bytes an entry needs beside its name.
 const ENTRY: usize = 10;
-/// The error of a kind is cut after so many, as is why not all kinds are known where that is not all there is to say.
+/// Where the error of a kind, or of discovery beside other errors, is cut.
 const ERROR: usize = 70;
-/// Where it is, after so many.
+/// Where an error of discovery alone is cut.
 const ONLY_ERROR: usize = 400;
 
 /// Why a namespace is emptied, or left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// Nobody deletes it.
+    /// It is not being deleted.
     NotDeleted,
     /// It has no finalizers: the apiserver removes it.
     Finalized,
     /// It is being deleted.
     BeingDeleted {
-        /// When that began.
+        /// When the deletion began.
         since: Time,
     },
 }
 
-/// Why these are the kinds of which a namespace is emptied.
+/// Why a namespace is emptied of these kinds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ContentReason {
-    /// They are all that are served.
+    /// They are all served kinds.
     Served {
-        /// How many, pods among them.
+        /// How many, including pods.
         kinds: usize,
     },
-    /// They are all that are known; there may be more.
+    /// They are all known kinds; there may be more.
     PartlyServed {
-        /// How many, pods among them.
+        /// How many, including pods.
         kinds: usize,
         /// Why not all are known.
         failure: String,
     },
 }
 
-/// The objects and errors that a pass over all kinds has left.
+/// The remaining objects after a round over all kinds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remains {
-    /// Whether pods do, so that no other kind was looked at.
+    /// Whether pods remain, so that other kinds wait.
     pub waits_for_pods: bool,
     /// How many objects of each kind.
     pub objects: BTreeMap<String, usize>,
@@ -69,25 +68,25 @@ pub struct Remains {
     pub more: usize,
 }
 
-/// Why a namespace is let go, or looked at again.
+/// Why a namespace is finalized or synced again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NextReason {
     /// Nothing remains.
     Empty {
-        /// The finalizers of its spec that are others' and keep it.
+        /// The finalizers of others in its spec, which keep it.
         kept: Vec<String>,
     },
-    /// Something does, and may be gone later.
+    /// Objects remain, and may be gone later.
     NotEmpty(Remains),
-    /// Not all could be discovered, deleted or listed.
+    /// Some kinds could not be discovered, deleted or listed.
     Failed {
         /// Why not all kinds are known.
         #[serde(skip_serializing_if = "Option::is_none")]
         undiscovered: Option<String>,
         /// The kinds that could not be emptied, with the errors.
         kinds: BTreeMap<String, String>,
-        /// How many kinds more could not be.
+        /// How many more kinds could not be emptied.
         more: usize,
         /// The remaining objects.
         remains: Remains,
@@ -95,8 +94,8 @@ pub enum NextReason {
 }
 
 impl Remains {
-    /// Sums up a pass.
-    pub fn of(outcome: &Outcome) -> Self {
+    /// Sums up a round.
+    pub fn of(outcome: &Round) -> Self {
         let mut remains = Self { waits_for_pods: outcome.waits_for_pods(), ..Self::default() };
         for kind in outcome.kinds().filter(|kind| kind.remaining > 0) {
             remains.objects.insert(kind.resource.to_string(), kind.remaining);
@@ -107,7 +106,7 @@ impl Remains {
         remains
     }
 
-    /// As much of it as there is room for.
+    /// As much of it as fits.
     pub(super) fn in_short(&self) -> Self {
         let Self { waits_for_pods, objects, finalizers, more } = self;
         let (objects, more_objects) = few(objects, |_| 0);
@@ -117,7 +116,7 @@ impl Remains {
 }
 
 impl ContentReason {
-    /// Of so many kinds, pods among them.
+    /// The reason for this number of kinds, including pods.
     pub(super) fn of(kinds: usize, undiscovered: Option<&str>) -> Self {
         match undiscovered {
             None => Self::Served { kinds },
@@ -127,8 +126,8 @@ impl ContentReason {
 }
 
 impl NextReason {
-    /// Of a pass that failed.
-    pub(super) fn failed(outcome: &Outcome, remains: &Remains) -> Self {
+    /// The reason for a round that failed.
+    pub(super) fn failed(outcome: &Round, remains: &Remains) -> Self {
         let failed = outcome.kinds().filter_map(|kind| Some((kind.resource.to_string(), kind.error.as_deref()?)));
         let (kinds, more) = few(&failed.map(|(kind, error)| (kind, cut(error, ERROR))).collect(), String::len);
         let undiscovered = outcome.undiscovered.as_deref().map(|failure| cut(failure, ERROR));
@@ -140,7 +139,7 @@ fn cut(error: &str, bytes: usize) -> String {
     error[..error.floor_char_boundary(bytes)].to_owned()
 }
 
-/// The first entries for which there is room, at least one, and how many there are besides.
+/// The first entries that fit, at least one, and the number of the others.
 fn few<T: Clone>(all: &BTreeMap<String, T>, bytes: impl Fn(&T) -> usize) -> (BTreeMap<String, T>, usize) {
     let mut taken = 0;
     let fits = |(name, value): &(&String, &T)| {
@@ -171,8 +170,8 @@ impl fmt::Display for Reason {
 impl fmt::Display for ContentReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Served { kinds: _ } => f.write_str("are served"),
-            Self::PartlyServed { kinds: _, failure } => write!(f, "are known to be served; {failure}"),
+            Self::Served { kinds: _ } => f.write_str("all served kinds"),
+            Self::PartlyServed { kinds: _, failure } => write!(f, "known kinds only; {failure}"),
         }
     }
 }
@@ -182,12 +181,12 @@ impl fmt::Display for Remains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { waits_for_pods, objects, finalizers, more: _ } = self;
         if objects.is_empty() {
-            return f.write_str("nothing is known to remain");
+            return f.write_str("no known objects remain");
         }
         let objects: Vec<_> = objects.iter().collect();
         write!(f, "{} remain", list(&objects, |(kind, count)| format!("{count} {kind}")))?;
         if *waits_for_pods {
-            f.write_str(", and all else waits for them")?;
+            f.write_str("; other kinds wait for them")?;
         }
         let finalizers: Vec<_> = finalizers.iter().collect();
         if !finalizers.is_empty() {
@@ -201,11 +200,11 @@ impl fmt::Display for NextReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty { kept } if kept.is_empty() => f.write_str("is empty"),
-            Self::Empty { kept } => write!(f, "is empty, but kept by {}", list(kept, String::clone)),
+            Self::Empty { kept } => write!(f, "is empty; kept by finalizers {}", list(kept, String::clone)),
             Self::NotEmpty(remains) => remains.fmt(f),
             Self::Failed { undiscovered, kinds, more: _, remains } => {
                 let undiscovered = undiscovered.iter().map(|failure| format!("not all kinds are known: {failure}"));
-                let kinds = kinds.iter().map(|(kind, error)| format!("cannot empty of {kind}: {error}"));
+                let kinds = kinds.iter().map(|(kind, error)| format!("cannot delete {kind}: {error}"));
                 let failures: Vec<String> = undiscovered.chain(kinds).collect();
                 write!(f, "{}; {remains}", list(&failures, String::clone))
             }
@@ -218,7 +217,7 @@ mod tests {
     use shared::api::resource::Resource;
 
     use super::*;
-    use crate::plan::Emptied;
+    use crate::objects::Emptied;
 
     #[test]
     fn a_reason_names_what_there_is_room_for_and_counts_the_rest() {
@@ -228,7 +227,7 @@ mod tests {
             error: Some("é".repeat(300)),
             ..Emptied::nothing(Resource::namespaced("", "v1", "Kind", ["as", "bs", "cs", "ds", "es", "fs", "gs"][at]))
         };
-        let outcome = Outcome { undiscovered: Some("x".repeat(300)), pods: None, others: (1..7).map(kind).collect() };
+        let outcome = Round { undiscovered: Some("x".repeat(300)), pods: None, others: (1..7).map(kind).collect() };
         let whole = Remains::of(&outcome);
         let remains = whole.in_short();
         assert_eq!(

@@ -1,9 +1,7 @@
 //! Namespaces, and rounds of emptying them, in a line.
 
-use namespace_operator::apply::Outcome;
-use namespace_operator::objects::LiveNamespace;
+use namespace_operator::objects::{Emptied, LiveNamespace, Round};
 use namespace_operator::observe::Observed;
-use namespace_operator::plan::Emptied;
 use serde_json::{Value, json};
 use shared::api::resource::{DEPLOYMENTS, PODS, Resource};
 
@@ -41,16 +39,16 @@ pub(crate) fn failed(resource: Resource, error: &str) -> Emptied {
 }
 
 /// A round that found no pods, and these.
-pub(crate) fn round(others: Vec<Emptied>) -> Outcome {
-    Outcome { undiscovered: None, pods: Some(emptied(PODS)), others }
+pub(crate) fn round(others: Vec<Emptied>) -> Round {
+    Round { undiscovered: None, pods: Some(emptied(PODS)), others }
 }
 
 /// A round that found pods, which may take these seconds.
-pub(crate) fn pods_remain(estimate_seconds: i64) -> Outcome {
+pub(crate) fn pods_remain(estimate_seconds: i64) -> Round {
     let pods = Emptied { estimate_seconds, remaining: 3, ..Emptied::nothing(PODS) };
-    Outcome { undiscovered: None, pods: Some(pods), others: Vec::new() }
+    Round { undiscovered: None, pods: Some(pods), others: Vec::new() }
 }
 
-pub(crate) fn deployments_held() -> Outcome {
+pub(crate) fn deployments_held() -> Round {
     round(vec![held(DEPLOYMENTS, 1, &[("custom.io/finalizer", 1)])])
 }

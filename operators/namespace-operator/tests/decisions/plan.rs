@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use namespace_operator::apply::Outcome;
-use namespace_operator::objects::Namespace;
+use namespace_operator::objects::{Namespace, Round};
 use namespace_operator::observe::{Observed, Served as AllServed};
 use namespace_operator::plan::{KindToEmpty, Next, Plan, judge, next_step, pass, plan, plan_content, remaining_grace};
 use serde_json::{Value, json};
@@ -59,9 +58,9 @@ fn pods_go_first_and_each_kind_as_it_allows() {
     };
     let served = |failure| AllServed { discovery: discovery.clone(), failure };
     let content = plan_content(served(None), Time::of(NOW));
-    assert_eq!(content.to_string(), "empty of pods, then of 2 kinds (are served)");
+    assert_eq!(content.to_string(), "delete pods, then 2 kinds (all served kinds)");
     let unknown = plan_content(served(Some("no answer".to_owned())), Time::of(NOW));
-    assert_eq!(unknown.to_string(), "empty of pods, then of 2 kinds (are known to be served; no answer)");
+    assert_eq!(unknown.to_string(), "delete pods, then 2 kinds (known kinds only; no answer)");
     assert_eq!(content.pods.unwrap().resource, PODS);
     let others: Vec<_> =
         content.others.iter().map(|kind| (kind.resource.to_string(), kind.can_delete_collection)).collect();
@@ -103,7 +102,7 @@ fn what_the_cache_has_is_looked_at_if_it_is_being_deleted() {
         serde_json::from_str(&format!(r#"{{"metadata":{{"name":"ns"{deletion}}}}}"#)).unwrap()
     };
     let due = pass(&namespace(r#","deletionTimestamp":"2026-01-01T12:00:00Z""#));
-    let expected = "read it, and empty it of all kinds that are served (is being deleted since 2026-01-01T12:00:00Z)";
+    let expected = "read live, then delete all content (being deleted since 2026-01-01T12:00:00Z)";
     assert_eq!((due.is_due(), due.to_string().as_str()), (true, expected));
     let active = pass(&namespace(""));
     assert_eq!((active.is_due(), active.to_string().as_str()), (false, "nothing (is not being deleted)"));
@@ -111,7 +110,7 @@ fn what_the_cache_has_is_looked_at_if_it_is_being_deleted() {
 
 #[test]
 fn a_reason_says_which_kinds_and_finalizers_remain_and_what_failed() {
-    let reason = |outcome: &Outcome| {
+    let reason = |outcome: &Round| {
         let next = next_step(&deleted(&["kubernetes", "a"]), outcome, FIVE_MINUTES);
         stage(&next).reason
     };
@@ -122,7 +121,7 @@ fn a_reason_says_which_kinds_and_finalizers_remain_and_what_failed() {
     assert_eq!(reason(&deployments_held()), json!({ "notEmpty": remains }));
     let pods = json!({ "waitsForPods": true, "objects": { "pods": 3 }, "finalizers": {}, "more": 0 });
     assert_eq!(reason(&pods_remain(30)), json!({ "notEmpty": pods }));
-    let failed = Outcome { undiscovered: Some("down".to_owned()), ..round(vec![failed(JOBS, "no")]) };
+    let failed = Round { undiscovered: Some("down".to_owned()), ..round(vec![failed(JOBS, "no")]) };
     let nothing = json!({ "waitsForPods": false, "objects": {}, "finalizers": {}, "more": 0 });
     let expected = json!({ "undiscovered": "down", "kinds": { "jobs.batch": "no" }, "more": 0, "remains": nothing });
     assert_eq!(reason(&failed), json!({ "failed": expected }));
@@ -133,7 +132,7 @@ fn a_reason_says_which_kinds_and_finalizers_remain_and_what_failed() {
 const FIVE_MINUTES: Duration = Duration::from_secs(300);
 
 #[track_caller]
-fn check_next(outcome: &Outcome, expected: &str) {
+fn check_next(outcome: &Round, expected: &str) {
     assert_eq!(next_step(&deleted(&["kubernetes"]), outcome, FIVE_MINUTES).to_string(), expected);
 }
 
@@ -141,24 +140,24 @@ fn check_next(outcome: &Outcome, expected: &str) {
 fn only_an_empty_namespace_is_let_go() {
     check_next(&round(vec![emptied(DEPLOYMENTS)]), "finalize (is empty)");
     check_next(&deployments_held(), "again after 8s (1 deployments.apps remain; finalizer custom.io/finalizer in 1)");
-    check_next(&pods_remain(30), "again after 16s (3 pods remain, and all else waits for them)");
-    check_next(&pods_remain(1), "again after 1s (3 pods remain, and all else waits for them)");
+    check_next(&pods_remain(30), "again after 16s (3 pods remain; other kinds wait for them)");
+    check_next(&pods_remain(1), "again after 1s (3 pods remain; other kinds wait for them)");
     check_next(
         &round(vec![failed(DEPLOYMENTS, "no")]),
-        "again (cannot empty of deployments.apps: no; nothing is known to remain)",
+        "again (cannot delete deployments.apps: no; no known objects remain)",
     );
-    let unknown = Outcome { undiscovered: Some("down".to_owned()), ..round(vec![emptied(DEPLOYMENTS)]) };
-    check_next(&unknown, "again (not all kinds are known: down; nothing is known to remain)");
+    let unknown = Round { undiscovered: Some("down".to_owned()), ..round(vec![emptied(DEPLOYMENTS)]) };
+    check_next(&unknown, "again (not all kinds are known: down; no known objects remain)");
     let mut pods = round(Vec::new());
     pods.pods = Some(failed(PODS, "no"));
-    check_next(&pods, "again (cannot empty of pods: no; nothing is known to remain)");
+    check_next(&pods, "again (cannot delete pods: no; no known objects remain)");
 }
 
 #[test]
 fn pods_with_a_long_grace_are_looked_at_before_it_ends() {
-    check_next(&pods_remain(598), "again after 300s (3 pods remain, and all else waits for them)");
-    check_next(&pods_remain(3600), "again after 300s (3 pods remain, and all else waits for them)");
-    check_next(&pods_remain(i64::MAX), "again after 300s (3 pods remain, and all else waits for them)");
+    check_next(&pods_remain(598), "again after 300s (3 pods remain; other kinds wait for them)");
+    check_next(&pods_remain(3600), "again after 300s (3 pods remain; other kinds wait for them)");
+    check_next(&pods_remain(i64::MAX), "again after 300s (3 pods remain; other kinds wait for them)");
     let unlimited = next_step(&deleted(&["kubernetes"]), &pods_remain(3600), Duration::ZERO);
     assert!(matches!(unlimited, Next::After(delay, _) if delay == Duration::from_secs(1801)), "{unlimited}");
 }
@@ -167,7 +166,7 @@ fn pods_with_a_long_grace_are_looked_at_before_it_ends() {
 fn other_finalizers_stay_sorted_and_unknown_fields_as_they_are() {
     let observed = deleted(&["z", "kubernetes", "a", "a"]);
     let next = next_step(&observed, &round(Vec::new()), FIVE_MINUTES);
-    assert_eq!(next.to_string(), "finalize (is empty, but kept by a, z)");
+    assert_eq!(next.to_string(), "finalize (is empty; kept by finalizers a, z)");
     let Next::Finalize { body, kept: _ } = next else { panic!("not finalized") };
     assert_eq!(body["spec"], json!({ "finalizers": ["a", "z"], "unknown": 2 }));
     assert_eq!(body["metadata"], observed.namespace.0["metadata"]);

@@ -1,9 +1,7 @@
 //! The five conditions, in upstream's words.
 
-use namespace_operator::apply::Outcome;
-use namespace_operator::objects::LiveNamespace;
+use namespace_operator::objects::{Emptied, LiveNamespace, Round};
 use namespace_operator::observe::Observed;
-use namespace_operator::plan::Emptied;
 use namespace_operator::status::next_status;
 use serde_json::{Value, json};
 use shared::api::resource::{DEPLOYMENTS, JOBS};
@@ -33,7 +31,7 @@ const WELL: [&str; 5] = [
 
 /// `expected` replaces the conditions of the same type.
 #[track_caller]
-fn check(outcome: &Outcome, expected: &[&str]) {
+fn check(outcome: &Round, expected: &[&str]) {
     let body = next_status(&deleted(&["kubernetes"]), outcome, NOW).unwrap();
     let kind = |line: &str| line.split(' ').next().unwrap().to_owned();
     let lines = WELL.map(|well| expected.iter().find(|line| kind(line) == kind(well)).copied().unwrap_or(well));
@@ -90,7 +88,7 @@ fn nothing_is_said_of_what_remains_while_pods_do() {
 #[test]
 fn failures_are_told_in_order() {
     check(
-        &Outcome {
+        &Round {
             undiscovered: Some("Discovery failed for some groups, 1 failing: x".to_owned()),
             ..round(vec![failed(JOBS, "z"), failed(DEPLOYMENTS, "a")])
         },
@@ -108,7 +106,7 @@ fn conditions_that_are_there_keep_their_places() {
     let known = ["NamespaceContentRemaining", "NamespaceDeletionDiscoveryFailure"];
     let known = known.map(|name| json!({ "type": name, "status": "True", "reason": "r", "message": "m" }));
     let namespace = with(deleted(&["kubernetes"]), "/status", json!({ "phase": "Terminating", "conditions": known }));
-    let failure = Outcome { undiscovered: Some("x".to_owned()), ..round(Vec::new()) };
+    let failure = Round { undiscovered: Some("x".to_owned()), ..round(Vec::new()) };
     let body = next_status(&namespace, &failure, NOW).unwrap();
     let discovery = "NamespaceDeletionDiscoveryFailure True DiscoveryFailed: x";
     assert_eq!(conditions(&body), [WELL[3], discovery, WELL[1], WELL[2], WELL[4]]);

@@ -22,7 +22,6 @@ pub(super) fn round_key() -> Key {
     Key::new("", "round")
 }
 
-/// Finds requests.
 pub(super) struct RoundController {
     pub(super) ctx: ControllerContext,
     /// The requests that wait for their end.

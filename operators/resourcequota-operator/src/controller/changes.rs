@@ -1,7 +1,7 @@
 //! The effects of a change of a quota.
 //!
-//! Left out: changes of its status. The apiserver charges each creation there, before the object is stored; a count
-//! that came in between would give it back.
+//! A change of the status leads to no sync: it is the charge of an object that is not stored yet, and a count now would
+//! release it.
 
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;
@@ -9,8 +9,8 @@ use shared::runtime::queue::Cause;
 
 use crate::objects::ResourceQuota;
 
-/// Upstream: `NewController` and `addQuota`, `pkg/controller/resourcequota/resource_quota_controller.go`. What is in a
-/// queue of its own there goes first here.
+/// Upstream: `NewController` and `addQuota`, `pkg/controller/resourcequota/resource_quota_controller.go`. Upstream's
+/// priority queue is the cause [`Cause::Edit`] here.
 pub(super) fn quota_changed(change: Change<'_, ResourceQuota>) -> Vec<Effect> {
     let meta = &change.latest().metadata;
     let enqueue = |quota: &ResourceQuota| {

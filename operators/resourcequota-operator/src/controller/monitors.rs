@@ -1,7 +1,4 @@
-//! Follows the kinds that some quota counts, each by itself and only while a quota does.
-//!
-//! It asks what is served only where a quota counts a kind that is not followed, or cannot be. Left out: waiting for
-//! lists. A quota waits for those of its own kinds.
+//! Watches the kinds that quotas count. Discovery runs only while a counted kind has no working watch.
 //!
 //! Upstream: `Sync`, `pkg/controller/resourcequota/resource_quota_controller.go`, and `SyncMonitors`,
 //! `resource_quota_monitor.go`, which follow every kind that is served.
@@ -20,13 +17,13 @@ use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use crate::objects::Evaluator;
-use crate::observe::shelf::Waker;
+use crate::observe::facts::Waker;
 use crate::observe::{Caches, Wanted};
 use plan::{Found, find, targets};
 
-/// Upstream's: how often it is asked what is served, where that matters.
+/// The period of discovery, while it is needed; upstream's.
 const PERIOD: Duration = Duration::from_secs(30);
-/// How far apart all quotas are read for what they count: they come by the hundred.
+/// The pause between two reads of all quotas, because they are often created in bulk.
 const REST: Duration = Duration::from_millis(50);
 
 /// All monitors.
@@ -39,7 +36,7 @@ pub(super) struct Monitors {
 }
 
 impl Monitors {
-    /// None yet; what comes with it says when the first ones have begun.
+    /// The task, and the progress of its first pass.
     pub(super) fn new(
         feeder: Feeder,
         caches: Arc<Caches>,
@@ -50,10 +47,9 @@ impl Monitors {
         (Self { feeder, caches, waker, changed, ready }, is_ready)
     }
 
-    /// Follows what is counted for as long as the future is polled.
+    /// Watches counted kinds for as long as the future is polled.
     pub(super) async fn run(self) {
         let (mut quotas, mut came_back) = (self.caches.quotas.cache.subscribe(), self.feeder.came_back());
-        // Their informer runs for as long as the process.
         let _ = quotas.wait_for(|progress| progress.synced).await;
         loop {
             self.follow(self.caches.quotas.wanted(&self.caches.feeds.device_classes())).await;
@@ -102,7 +98,7 @@ impl Monitors {
             return Vec::new();
         }
         let discovery = self.feeder.discover().await.map_err(|error| {
-            tracing::warn!(%error, "cannot discover what is served");
+            tracing::warn!(%error, "discovery failed");
             error.to_string()
         });
         let found = |evaluator: &&Evaluator| {

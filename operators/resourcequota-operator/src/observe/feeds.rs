@@ -1,9 +1,7 @@
-//! The kinds that quotas count, each followed by itself: in the namespaces of its quotas, or where these are many in
-//! all.
+//! One feed for each kind that quotas count: in the namespaces of its quotas, or in all if these are many.
 //!
-//! A kind that cannot be listed or watched says so and holds no other up. It is not counted from a shelf that may be
-//! old: the apiserver charges what is created meanwhile, and a count that misses it would give that back.
-//! Left out: which kinds are followed, which the monitors say.
+//! A kind that cannot be listed or watched blocks no other. It is not counted from a stale cache: that count would release
+//! the charges of objects created meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,25 +14,25 @@ use shared::runtime::client::Accept;
 use shared::runtime::informer::{Feeder, Running};
 use tokio::time::Instant;
 
-use super::shelf::{Shelf, ShelfStore, Waiting, Waker};
+use super::facts::{FactCache, FactStore, Waiting, Waker};
 use super::{Known, Objects};
 use crate::objects::{
     Claim, ClaimFacts, Countable, DeviceClass, DeviceClassFacts, Evaluator, Named, Pod, PodFacts, ResourceClaim,
     ResourceClaimFacts, Service, ServiceFacts,
 };
 
-/// After so long a first list that neither came nor failed counts as failed.
+/// After this time a first list that has neither arrived nor failed counts as failed.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// For so long a kind is followed that nobody needs any more: a need often comes back.
+/// How long an unneeded kind is still watched, because the need often comes back.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// After a feed has been behind for this long, its watch counts as dead; after as long again it is listed anew.
+/// After this time a lagging watch is reconnected; after twice this time the kind is listed again.
 const STALL: Duration = Duration::from_secs(5);
 
-/// A kind, and the namespace in which it is followed; `""` for all.
+/// A kind, and the namespace in which it is watched; `""` for all.
 pub(crate) type Place = (Evaluator, Text);
 
-/// How a kind is followed.
+/// How a kind is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     /// Where it is served.
@@ -50,56 +48,54 @@ pub struct Feeds(Mutex<State>);
 #[derive(Default)]
 struct State {
     feeds: BTreeMap<Place, Feed>,
-    /// The kinds that are not served, or of which it is not known, and then why.
+    /// The kinds without a feed: not served, or not known to be served because of this error.
     unfound: BTreeMap<Evaluator, Option<String>>,
 }
 
 /// One watch.
 struct Feed {
     running: Running,
-    shelf: AnyShelf,
+    cache: AnyCache,
     target: Target,
     started: Instant,
     idle_since: Option<Instant>,
-    /// The quotas that wait for it.
+    /// The quotas that wait for a version of it.
     waiting: Waiting,
-    /// Since when it has not come to this version.
+    /// Since when it has been behind this version.
     behind: Option<(Instant, ResourceVersion)>,
 }
 
-/// The shelf of one kind.
-enum AnyShelf {
-    Pods(Arc<Shelf<PodFacts>>),
-    Services(Arc<Shelf<ServiceFacts>>),
-    Claims(Arc<Shelf<ClaimFacts>>),
-    ResourceClaims(Arc<Shelf<ResourceClaimFacts>>),
-    DeviceClasses(Arc<Shelf<DeviceClassFacts>>),
-    Names(Arc<Shelf<()>>),
+/// The facts of one kind.
+enum AnyCache {
+    Pods(Arc<FactCache<PodFacts>>),
+    Services(Arc<FactCache<ServiceFacts>>),
+    Claims(Arc<FactCache<ClaimFacts>>),
+    ResourceClaims(Arc<FactCache<ResourceClaimFacts>>),
+    DeviceClasses(Arc<FactCache<DeviceClassFacts>>),
+    Names(Arc<FactCache<()>>),
 }
 
-impl AnyShelf {
+impl AnyCache {
     fn objects(&self, namespace: &str) -> Objects {
         match self {
-            Self::Pods(shelf) => Objects::Pods(shelf.of(namespace)),
-            Self::Services(shelf) => Objects::Services(shelf.of(namespace)),
-            Self::Claims(shelf) => Objects::Claims(shelf.of(namespace)),
-            Self::ResourceClaims(shelf) => Objects::ResourceClaims(shelf.of(namespace)),
-            Self::DeviceClasses(shelf) => Objects::DeviceClasses(shelf.all()),
-            Self::Names(shelf) => Objects::Number(u64::try_from(shelf.of(namespace).len()).unwrap_or(u64::MAX)),
+            Self::Pods(cache) => Objects::Pods(cache.of(namespace)),
+            Self::Services(cache) => Objects::Services(cache.of(namespace)),
+            Self::Claims(cache) => Objects::Claims(cache.of(namespace)),
+            Self::ResourceClaims(cache) => Objects::ResourceClaims(cache.of(namespace)),
+            Self::DeviceClasses(cache) => Objects::DeviceClasses(cache.all()),
+            Self::Names(cache) => Objects::Number(u64::try_from(cache.of(namespace).len()).unwrap_or(u64::MAX)),
         }
     }
-}
 
-impl AnyShelf {
-    fn born(&self, namespace: &str, since: ResourceVersion) -> Objects {
+    fn arrived_since(&self, namespace: &str, since: ResourceVersion) -> Objects {
         match self {
-            Self::Pods(shelf) => Objects::Pods(shelf.born(namespace, since)),
-            Self::Services(shelf) => Objects::Services(shelf.born(namespace, since)),
-            Self::Claims(shelf) => Objects::Claims(shelf.born(namespace, since)),
-            Self::ResourceClaims(shelf) => Objects::ResourceClaims(shelf.born(namespace, since)),
+            Self::Pods(cache) => Objects::Pods(cache.arrived_since(namespace, since)),
+            Self::Services(cache) => Objects::Services(cache.arrived_since(namespace, since)),
+            Self::Claims(cache) => Objects::Claims(cache.arrived_since(namespace, since)),
+            Self::ResourceClaims(cache) => Objects::ResourceClaims(cache.arrived_since(namespace, since)),
             Self::DeviceClasses(_) => Objects::DeviceClasses(Vec::new()),
-            Self::Names(shelf) => {
-                Objects::Number(u64::try_from(shelf.born(namespace, since).len()).unwrap_or(u64::MAX))
+            Self::Names(cache) => {
+                Objects::Number(u64::try_from(cache.arrived_since(namespace, since).len()).unwrap_or(u64::MAX))
             }
         }
     }
@@ -109,16 +105,16 @@ impl Feed {
     fn start(feeder: &Feeder, (evaluator, namespace): &Place, target: Target, waker: &Waker) -> Self {
         let waiting = Waiting::default();
         let starting = Starting { feeder, evaluator, namespace, target: &target, waker, waiting: &waiting };
-        let (running, shelf) = match evaluator {
-            // Lists of pods come as protobuf otherwise, of which this build reads no resources.
-            Evaluator::Pods => starting.follow::<Pod, _>(Accept::Json, AnyShelf::Pods),
-            Evaluator::Services => starting.follow::<Service, _>(Accept::Object, AnyShelf::Services),
-            Evaluator::Claims => starting.follow::<Claim, _>(Accept::Object, AnyShelf::Claims),
-            Evaluator::ResourceClaims => starting.follow::<ResourceClaim, _>(Accept::Object, AnyShelf::ResourceClaims),
-            Evaluator::DeviceClasses => starting.follow::<DeviceClass, _>(Accept::Object, AnyShelf::DeviceClasses),
-            Evaluator::Objects(_) => starting.follow::<Named, _>(Accept::Metadata, AnyShelf::Names),
+        let (running, cache) = match evaluator {
+            // The protobuf tables have no resources of containers.
+            Evaluator::Pods => starting.follow::<Pod, _>(Accept::Json, AnyCache::Pods),
+            Evaluator::Services => starting.follow::<Service, _>(Accept::Object, AnyCache::Services),
+            Evaluator::Claims => starting.follow::<Claim, _>(Accept::Object, AnyCache::Claims),
+            Evaluator::ResourceClaims => starting.follow::<ResourceClaim, _>(Accept::Object, AnyCache::ResourceClaims),
+            Evaluator::DeviceClasses => starting.follow::<DeviceClass, _>(Accept::Object, AnyCache::DeviceClasses),
+            Evaluator::Objects(_) => starting.follow::<Named, _>(Accept::Metadata, AnyCache::Names),
         };
-        Self { running, shelf, target, started: Instant::now(), idle_since: None, waiting, behind: None }
+        Self { running, cache, target, started: Instant::now(), idle_since: None, waiting, behind: None }
     }
 
     fn known(&self, namespace: &str, charged: ResourceVersion) -> Known {
@@ -136,12 +132,12 @@ impl Feed {
         let unreadable = health.unreadable();
         match unreadable.iter().find(|(key, _)| key.namespace() == namespace) {
             Some((key, error)) => Known::Unreadable(format!("{key}: {error}")),
-            None => Known::Listed(self.shelf.objects(namespace)),
+            None => Known::Listed(self.cache.objects(namespace)),
         }
     }
 
-    /// Has a quota counted once this version has come. A watch that stays silent is reconnected; if that does not help,
-    /// the kind is listed again.
+    /// Enqueues a quota once this version arrives. A silent watch is reconnected; if that does not help, the kind is
+    /// listed again.
     fn wait_for(&mut self, quota: &Key, version: ResourceVersion) {
         self.waiting.add(quota, version);
         let (now, health) = (Instant::now(), self.running.health());
@@ -149,14 +145,14 @@ impl Feed {
         let (since, _) = *self.behind.insert(self.behind.filter(is_same).unwrap_or((now, version)));
         let behind = now.saturating_duration_since(since);
         if behind >= 2 * STALL && health.pause_before_list().is_zero() {
-            tracing::warn!(resource = health.resource, %version, "what was charged is not seen in time, listing anew");
+            tracing::warn!(resource = health.resource, %version, "watch lags behind a charge; relisting");
             health.relist();
         } else if behind >= STALL && health.reconnect_older(STALL) {
-            tracing::warn!(resource = health.resource, %version, "what was charged is not seen in time, watching anew");
+            tracing::warn!(resource = health.resource, %version, "watch lags behind a charge; reconnecting");
         }
     }
 
-    /// Whether it follows all that is to be followed. One that follows more goes on.
+    /// Whether it watches all objects of the target, or more.
     fn serves(&self, target: &Target) -> bool {
         let Target { resource, fields } = &self.target;
         *resource == target.resource && (*fields == target.fields || fields.is_empty())
@@ -174,25 +170,25 @@ struct Starting<'a> {
 }
 
 impl Starting<'_> {
-    fn follow<T: Countable, S>(&self, accept: Accept, shelf_of: S) -> (Running, AnyShelf)
+    fn follow<T: Countable, S>(&self, accept: Accept, cache_of: S) -> (Running, AnyCache)
     where
-        S: FnOnce(Arc<Shelf<T::Facts>>) -> AnyShelf,
+        S: FnOnce(Arc<FactCache<T::Facts>>) -> AnyCache,
     {
-        let shelf: Arc<Shelf<T::Facts>> = Arc::default();
-        let store = ShelfStore {
+        let cache: Arc<FactCache<T::Facts>> = Arc::default();
+        let store = FactStore {
             evaluator: self.evaluator.clone(),
             namespace: self.namespace.to_string(),
-            shelf: Arc::clone(&shelf),
+            cache: Arc::clone(&cache),
             waker: self.waker.clone(),
             waiting: self.waiting.clone(),
         };
         let (resource, fields) = (&self.target.resource, self.target.fields);
         let running = self.feeder.follow_in::<T>(resource.clone(), self.namespace, accept, fields, store);
-        (running, shelf_of(shelf))
+        (running, cache_of(cache))
     }
 }
 
-/// Where the objects of a namespace may be followed.
+/// Where the objects of a namespace may be watched.
 fn places(evaluator: &Evaluator, namespace: &str) -> [Place; 2] {
     [namespace, ""].map(|place| (evaluator.clone(), Text::new(place)))
 }
@@ -202,7 +198,7 @@ impl Feeds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The objects of a kind in a namespace, as far as they are known and as new as this version of a quota.
+    /// The objects of a kind in a namespace, if they are at least as new as this version.
     pub(crate) fn known(&self, evaluator: &Evaluator, namespace: &str, charged: ResourceVersion) -> Known {
         let state = self.state();
         match state.unfound.get(evaluator) {
@@ -214,18 +210,23 @@ impl Feeds {
         let mut known = places.iter().filter_map(|place| Some(state.feeds.get(place)?.known(namespace, charged)));
         let Some(first) = known.next() else { return Known::Unlisted };
         match known.next() {
-            // The namespace's own feed ends soon, or has just begun.
+            // The namespace's own feed is about to end, or has just started.
             Some(second @ Known::Listed(_)) if !matches!(first, Known::Listed(_)) => second,
             Some(_) | None => first,
         }
     }
 
-    /// The objects of a kind that have come to a namespace after this version, from where [`Self::known`] reads them.
-    pub(crate) fn born(&self, evaluator: &Evaluator, namespace: &str, since: ResourceVersion) -> Option<Objects> {
+    /// The objects of a kind that arrived in a namespace after this version, from the feed that [`Self::known`] reads.
+    pub(crate) fn arrived_since(
+        &self,
+        evaluator: &Evaluator,
+        namespace: &str,
+        since: ResourceVersion,
+    ) -> Option<Objects> {
         let state = self.state();
         let mut feeds = places(evaluator, namespace).into_iter().filter_map(|place| state.feeds.get(&place));
         let is_listed = |feed: &&Feed| matches!(feed.known(namespace, ResourceVersion::default()), Known::Listed(_));
-        Some(feeds.find(is_listed)?.shelf.born(namespace, since))
+        Some(feeds.find(is_listed)?.cache.arrived_since(namespace, since))
     }
 
     /// The DeviceClasses, as far as they are known.
@@ -234,7 +235,7 @@ impl Feeds {
         if let Known::Listed(Objects::DeviceClasses(classes)) = known { classes } else { Vec::new() }
     }
 
-    /// Has a quota counted once this version of the kind has been seen.
+    /// Enqueues a quota once this version of the kind arrives.
     pub(crate) fn wait_for(&self, evaluator: &Evaluator, quota: &Key, version: ResourceVersion) {
         let mut state = self.state();
         for place in places(evaluator, quota.namespace()) {
@@ -244,20 +245,20 @@ impl Feeds {
         }
     }
 
-    /// Where this kind is followed and nothing fails; none if it has to be looked for.
+    /// Where this kind is watched without failures; none if discovery must find it.
     pub(crate) fn resource_of(&self, evaluator: &Evaluator) -> Option<Resource> {
         let state = self.state();
         let mut feeds = state.feeds.iter().filter(|((of, _), _)| of == evaluator).map(|(_, feed)| feed);
         feeds.find(|feed| feed.running.health().failing().is_none()).map(|feed| feed.target.resource.clone())
     }
 
-    /// Whether there is anything to look after.
+    /// Whether there is any feed, or any kind without one.
     pub(crate) fn is_needed(&self) -> bool {
         let state = self.state();
         !state.feeds.is_empty() || !state.unfound.is_empty()
     }
 
-    /// Starts and stops feeds, so that these targets are followed, and notes the kinds that have none.
+    /// Starts and stops feeds so that these targets are watched, and stores the kinds without one.
     pub(crate) fn adjust(
         &self,
         feeder: &Feeder,
@@ -267,7 +268,7 @@ impl Feeds {
     ) {
         let mut state = self.state();
         let (now, State { feeds, unfound: known }) = (Instant::now(), &mut *state);
-        // What is followed everywhere need not be followed in a namespace besides.
+        // A feed of all namespaces replaces those of single ones.
         let is_whole = |(place, feed): &(&Place, &Feed)| {
             place.1.is_empty() && targets.contains_key(*place) && feed.running.is_synced()
         };
@@ -281,7 +282,7 @@ impl Feeds {
             match feeds.get_mut(&place) {
                 Some(feed) if feed.serves(&target) => feed.idle_since = None,
                 Some(_) | None => {
-                    tracing::debug!(kind = %place.0, namespace = %place.1, "follows objects that are counted");
+                    tracing::debug!(kind = %place.0, namespace = %place.1, "watching counted kind");
                     let feed = Feed::start(feeder, &place, target, waker);
                     feeds.insert(place, feed);
                 }

@@ -1,8 +1,6 @@
 //! What a claim counts under the name of an extended resource that stands for devices: those that it may get, without
 //! those that the pod for which it was made counts already.
 //!
-//! Left out: which names these are.
-//!
 //! Upstream: `addExtendedResourceQuota` and `getVerifiedPodUsage`, `pkg/quota/v1/evaluator/core/resource_claims.go`.
 
 use jiff::Timestamp;

@@ -1,7 +1,5 @@
 //! Whether an object is in the scopes of a quota.
 //!
-//! Left out: kinds without scopes. Where a quota has one, nothing of such a kind counts.
-//!
 //! Upstream: `podMatchesScopeFunc`, `pkg/quota/v1/evaluator/core/pods.go`; `pvcMatchesScopeFunc`,
 //! `persistent_volume_claims.go`.
 

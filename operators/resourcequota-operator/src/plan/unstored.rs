@@ -1,7 +1,6 @@
-//! Room for what was charged and is about to be stored: a count that does not see it yet must not give it back.
+//! Room for objects that were charged and are about to be stored: a count that does not see them yet must keep it.
 //!
-//! What was charged and what has come are compared by amounts, as the apiserver charges several objects at once.
-//! Left out: how long this goes on, which the charges know.
+//! Charges and arrived objects are compared by amounts, because the apiserver charges several objects at once.
 
 use jiff::Timestamp;
 use shared::api::intern::Text;
@@ -13,7 +12,7 @@ use crate::objects::amounts::add;
 use crate::objects::{Amounts, Evaluator};
 use crate::observe::{Objects, Observed};
 
-/// The charges for which no object has come.
+/// The charges without an object.
 pub(super) struct Unstored {
     /// How many limits keep usage for them.
     pub(super) limits: usize,
@@ -21,20 +20,20 @@ pub(super) struct Unstored {
     pub(super) is_settled: bool,
 }
 
-/// Raises what was counted by what is charged and has not come, at most to the usage that includes it.
+/// Adds the charges without an object to the count, at most up to the usage that includes them.
 pub(super) fn keep(observed: &Observed, counted: &mut Amounts, around: Around<'_>, now: Timestamp) -> Unstored {
     let (charged, mut arrived) = (&observed.open.amounts, Amounts::new());
-    for (evaluator, objects) in &observed.born {
-        let born = usage_of_born(observed, evaluator, objects, around, now);
-        // More than can be summed up has come: then it is room enough that the usage stays.
-        let _ = add(&mut arrived, &born);
+    for (evaluator, objects) in &observed.arrived {
+        let of_kind = usage_of_arrived(observed, evaluator, objects, around, now);
+        // A sum that is too large is left out, so the usage stays.
+        let _ = add(&mut arrived, &of_kind);
     }
     let (mut limits, mut is_settled) = (0, true);
     for (name, charged) in charged {
         let arrived = arrived.get(name).copied().unwrap_or(Quantity::ZERO);
         let missing = charged.checked_sub(arrived).filter(|missing| *missing > Quantity::ZERO);
         let (Some(missing), Some(counted)) = (missing, counted.get_mut(name)) else {
-            // Of a kind that is not counted now nothing is known.
+            // A kind that is not counted now is not settled.
             is_settled &= missing.is_none() && counted.contains_key(name);
             continue;
         };
@@ -46,7 +45,7 @@ pub(super) fn keep(observed: &Observed, counted: &mut Amounts, around: Around<'_
     Unstored { limits, is_settled }
 }
 
-fn usage_of_born(
+fn usage_of_arrived(
     observed: &Observed,
     evaluator: &Evaluator,
     objects: &Objects,

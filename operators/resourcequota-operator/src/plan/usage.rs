@@ -1,7 +1,5 @@
 //! The usage of one kind: a sum over its objects for each limit, 0 where there are none.
 //!
-//! Left out: limits of other kinds.
-//!
 //! Upstream: `CalculateUsageStats`, `staging/src/k8s.io/apiserver/pkg/quota/v1/generic/evaluator.go`, and `Usage` of
 //! each evaluator, `pkg/quota/v1/evaluator/core`.
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use resourcequota_operator::memory::charges::Open;
 use resourcequota_operator::objects::{Amounts, Countable, Evaluator, ResourceQuota, Scope};
-use resourcequota_operator::observe::charges::Open;
 use resourcequota_operator::observe::{Known, Objects, Observed};
 use resourcequota_operator::plan::usage::{Around, usage};
 use serde_json::{Value, json};
@@ -40,8 +40,8 @@ pub(crate) fn observed(quota: &ObjectBuilder, kinds: Vec<(Evaluator, Known)>) ->
     Observed {
         quota,
         kinds: kinds.into_iter().collect(),
-        told: BTreeSet::new(),
+        reported: BTreeSet::new(),
         open: Open::default(),
-        born: BTreeMap::new(),
+        arrived: BTreeMap::new(),
     }
 }

@@ -95,10 +95,10 @@ fn a_kind_that_cannot_be_read_keeps_its_usage_and_the_others_are_counted() {
     let planned = plan(&observed, NOW);
     assert_eq!(
         planned.to_string(),
-        "tell UsageNotCounted; use secrets 2 (1 kinds are counted; configmaps cannot be, and their usage stays: no)"
+        "report UsageNotCounted; use secrets 2 (1 kinds are counted; configmaps cannot be counted and keep their usage: no)"
     );
-    assert_eq!(planned.notices[0].message, "Cannot count configmaps, whose usage stays as it was: no");
-    observed.told.insert(evaluator("configmaps"));
+    assert_eq!(planned.notices[0].message, "Cannot count configmaps; its usage stays unchanged: no");
+    observed.reported.insert(evaluator("configmaps"));
     assert!(plan(&observed, NOW).notices.is_empty());
 }
 
@@ -109,7 +109,7 @@ fn a_kind_that_is_older_than_a_charge_keeps_its_usage_and_nobody_is_told() {
     let behind = (evaluator("configmaps"), Known::Behind(ResourceVersion(7)));
     let observed = observed(&known, vec![number("secrets", 2), behind]);
     assert_eq!(next(&observed), Some("configmaps=4 secrets=2".to_owned()));
-    let expected = "use secrets 2 (1 kinds are counted; 1 are older than what was charged, and their usage stays)";
+    let expected = "use secrets 2 (1 kinds are counted; 1 lag behind a charge and keep their usage)";
     assert_eq!(plan(&observed, NOW).to_string(), expected);
 }
 

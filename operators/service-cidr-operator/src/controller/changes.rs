@@ -1,7 +1,4 @@
-//! Which ServiceCIDRs are synced when one of them, or an address, changes.
-//!
-//! An address, or another ServiceCIDR, makes a difference only to those that are being deleted.
-//! Left out: a ServiceCIDR that is gone. The others that are being deleted did not count on it.
+//! Which ServiceCIDRs are synced when one of them or an address changes: itself, and those that are being deleted.
 
 use std::sync::Arc;
 
@@ -18,6 +15,7 @@ impl Caches {
         let (old, new) = match change {
             Change::Added(new) => (None, new),
             Change::Updated { old, new } => (Some(&**old), new),
+            // No other ServiceCIDR relied on it.
             Change::Deleted(_) => return Vec::new(),
         };
         let own = own_cause(old, new).map(|cause| Effect::Enqueue(new.metadata.key.clone(), cause));

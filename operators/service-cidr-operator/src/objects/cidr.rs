@@ -1,7 +1,5 @@
 //! A range of addresses, and the addresses in it that a Service may have.
 //!
-//! Left out: the form in which it was written. Ranges are compared by their ends.
-//!
 //! Upstream: `pkg/api/servicecidr/servicecidr.go`.
 
 use std::net::IpAddr;
@@ -48,7 +46,7 @@ fn family_and_number(address: IpAddr) -> (Family, u128) {
 }
 
 impl Cidr {
-    /// Reads a text such as `10.0.0.0/24`; none if it is no range.
+    /// Parses a text such as `10.0.0.0/24`; none if it is not a range.
     pub fn parse(text: &str) -> Option<Self> {
         let (address, length) = text.split_once('/')?;
         let (family, number) = family_and_number(address.parse().ok()?);
@@ -67,8 +65,7 @@ impl Cidr {
         self.family == other.family && self.first <= other.last && other.first <= self.last
     }
 
-    /// Whether a Service may have this address from here: not the first one, which names the network, nor, of IPv4, the
-    /// last one, which is for broadcasts.
+    /// Whether a Service may have this address: any but the network address and, of IPv4, the broadcast address.
     ///
     /// Upstream: `PrefixContainsIP`.
     pub fn contains(&self, address: IpAddr) -> bool {

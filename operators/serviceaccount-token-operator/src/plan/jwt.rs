@@ -1,7 +1,6 @@
 //! The text of a token, a JSON Web Token in compact form: its header, its claims, and the form of its signature.
 //!
-//! Left out: making the signature, which needs the key; and an expiration, because these tokens are good for as long as
-//! their Secret is there.
+//! It has no expiration: the token is valid as long as its Secret exists.
 //!
 //! Upstream: `pkg/serviceaccount/jwt.go` and `legacy.go`.
 
@@ -10,30 +9,26 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 use shared::api::object::Uid;
 
-/// The issuer of these tokens, by which the apiserver knows them. Upstream: `LegacyIssuer`.
+/// The issuer of these tokens. Upstream: `LegacyIssuer`.
 pub const ISSUER: &str = "kubernetes/serviceaccount";
 
-/// The tags of the two elements of ASN.1 that a signature is made of.
+/// The ASN.1 tags in a signature.
 const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 0x02;
 
-/// The bearer of a token, and the Secret that it is in. Upstream: `LegacyClaims`.
+/// The account and the Secret of a token. Upstream: `LegacyClaims`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claims<'a> {
     /// The namespace of both.
     pub namespace: &'a str,
-    /// The name of the ServiceAccount.
     pub account: &'a str,
-    /// The uid of the ServiceAccount.
     pub account_uid: Uid,
-    /// The name of the Secret.
     pub secret: &'a str,
 }
 
-/// How a token is signed, which its key's kind says.
+/// The algorithm of a signature, which follows from the kind of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// RSA.
     Rs256,
     /// The curve P-256.
     Es256,
@@ -44,7 +39,7 @@ pub enum Algorithm {
 }
 
 impl Claims<'_> {
-    /// All that is signed: header and claims. `key_id` tells the apiserver by which of its keys to check the signature.
+    /// The signed text: header and claims. `key_id` tells the apiserver which key verifies the signature.
     pub fn signing_input(&self, algorithm: Algorithm, key_id: &str) -> String {
         let Self { namespace, account, account_uid, secret } = *self;
         let header = json!({ "alg": algorithm.name(), "kid": key_id });
@@ -72,11 +67,10 @@ impl Algorithm {
         }
     }
 
-    /// The token: what was signed, and the signature in the form that a token has it in. None if the signature is none
-    /// of this algorithm.
+    /// The token: the signed text and the encoded signature. None if the signature does not fit the algorithm.
     pub fn token(self, signing_input: &str, signature: &[u8]) -> Option<String> {
         let signature = match self {
-            // Who signs on P-521 gives it in that form.
+            // p521 returns a token's form.
             Self::Rs256 | Self::Es512 => signature.to_vec(),
             Self::Es256 => fixed(signature, 32)?,
             Self::Es384 => fixed(signature, 48)?,
@@ -85,8 +79,7 @@ impl Algorithm {
     }
 }
 
-/// The two numbers of a signature by an elliptic-curve key, each in `size` bytes: as RFC 7518 has them in section 3.4.
-/// They come as ASN.1, where each is as short as it can be.
+/// The two numbers of an ECDSA signature in ASN.1, each padded to `size` bytes (RFC 7518, section 3.4).
 fn fixed(signature: &[u8], size: usize) -> Option<Vec<u8>> {
     let (numbers, rest) = element(SEQUENCE, signature)?;
     let (first, numbers) = element(INTEGER, numbers)?;
@@ -96,7 +89,7 @@ fn fixed(signature: &[u8], size: usize) -> Option<Vec<u8>> {
     }
     let mut fixed = Vec::with_capacity(2 * size);
     for number in [first, second] {
-        // One whose first bit is set has a zero before it, which says that it is positive.
+        // A leading zero marks a number as positive if its first bit is set.
         let number = number.strip_prefix(&[0_u8]).unwrap_or(number);
         fixed.extend(std::iter::repeat_n(0_u8, size.checked_sub(number.len())?));
         fixed.extend_from_slice(number);
@@ -104,7 +97,7 @@ fn fixed(signature: &[u8], size: usize) -> Option<Vec<u8>> {
     Some(fixed)
 }
 
-/// The content of the element that a text begins with, and the rest. None is as long as 128 bytes here.
+/// The content of the first ASN.1 element, which is shorter than 128 bytes, and the rest.
 fn element(tag: u8, text: &[u8]) -> Option<(&[u8], &[u8])> {
     let ([found, length], rest) = text.split_first_chunk::<2>()?;
     if *found != tag {

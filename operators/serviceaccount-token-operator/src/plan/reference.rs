@@ -1,6 +1,4 @@
-//! Whether a ServiceAccount loses a Secret from its list once that is gone.
-//!
-//! Left out: adding one. Kubernetes before 1.24 listed each token that it made; those that people make are in no list.
+//! Whether a deleted Secret is removed from its ServiceAccount's list.
 //!
 //! Upstream: `removeSecretReference`, `pkg/controller/serviceaccount/tokens_controller.go`.
 
@@ -16,28 +14,23 @@ use crate::observe::ObservedReference;
 /// The decision about the list of an account, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unlisting {
-    /// Nothing is written.
     Nothing(Reason),
-    /// The Secret is taken from the list of the account with this uid.
+    /// Remove the Secret from the list of the account with this uid.
     Remove(Uid),
 }
 
-/// Why a Secret leaves the list of an account, or does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The Secret is gone; whether its account lists it is not known.
-    Gone {
-        /// The account's name.
-        account: Text,
-    },
+    /// The Secret was deleted; its account may list it.
+    Gone { account: Text },
     /// The cache does not have the account.
     NotSeen,
-    /// The account is gone too, or is another one of its name.
+    /// The account was deleted too, or another one has its name.
     NoAccount,
     /// The account does not list it.
     NotListed,
-    /// The account lists a Secret that is gone.
+    /// The account lists the deleted Secret.
     Listed,
 }
 
@@ -52,14 +45,13 @@ impl Reasoned for Unlisting {
     }
 }
 
-/// Plans to read the account with its list, which no cache has, if the account is there.
+/// Plans to read the list of the account, which no cache has, if the account exists.
 pub fn plan_read(observed: &ObservedReference) -> Option<LiveRead<Reason>> {
     let ObservedReference { secret: _, account, is_seen, listing: _ } = observed;
     let reason = Reason::Gone { account: account.name.clone() };
     is_seen.then_some(LiveRead { step: "read its ServiceAccount's list", reason })
 }
 
-/// Decides once the account was read.
 pub fn plan_unlisting(observed: &ObservedReference) -> Unlisting {
     let ObservedReference { secret, account, is_seen, listing } = observed;
     if !is_seen {
@@ -88,8 +80,8 @@ impl fmt::Display for Unlisting {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Gone { account } => write!(f, "the token of ServiceAccount {account} is gone"),
-            Self::NotSeen => f.write_str("its ServiceAccount is not there either, as far as was seen"),
+            Self::Gone { account } => write!(f, "the token of ServiceAccount {account} was deleted"),
+            Self::NotSeen => f.write_str("its ServiceAccount is not in the cache"),
             Self::NoAccount => f.write_str("its ServiceAccount is gone too"),
             Self::NotListed => f.write_str("its ServiceAccount does not list it"),
             Self::Listed => f.write_str("its ServiceAccount lists it"),

@@ -1,6 +1,6 @@
-//! The requests of kubelets: for a client certificate of their node, or for a serving certificate for its names.
+//! The requests of kubelets for client and serving certificates.
 //!
-//! Left out: whether the names are the node's, which nothing in a request tells.
+//! Whether the names of a serving certificate belong to the node cannot be checked by the request.
 //!
 //! Upstream: `pkg/apis/certificates/helpers.go`.
 
@@ -13,17 +13,17 @@ use super::request::AltName;
 
 /// The group of nodes.
 pub const NODES: &str = "system:nodes";
-/// The beginning of the name of each node's user.
+/// The prefix of the user names of nodes.
 pub const NODE_PREFIX: &str = "system:node:";
 /// The usages of a client certificate with an RSA key, in order. Upstream: `kubeletClientRequiredUsages`.
 const CLIENT_USAGES: [&str; 3] = ["client auth", DIGITAL_SIGNATURE, KEY_ENCIPHERMENT];
 /// The usages of a serving certificate with an RSA key, in order. Upstream: `kubeletServingRequiredUsages`.
 const SERVING_USAGES: [&str; 3] = [DIGITAL_SIGNATURE, KEY_ENCIPHERMENT, "server auth"];
 const DIGITAL_SIGNATURE: &str = "digital signature";
-/// The usage that only an RSA key has.
+/// The usage for RSA keys only.
 const KEY_ENCIPHERMENT: &str = "key encipherment";
 
-/// A request, as far as these rules are about it.
+/// The checked parts of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// The common name; `""` if there is none.
@@ -40,25 +40,25 @@ pub struct Asked<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Mismatch {
-    /// The subject is of no organization, of another one, or of several.
+    /// The subject does not have exactly the organization of nodes.
     Organization,
-    /// A serving certificate would be for no host and no address.
+    /// There is no DNS name and no IP address for a serving certificate.
     NoHost,
-    /// It has an alternative name of this sort.
+    /// It has a forbidden alternative name.
     AltName {
         /// The sort.
         sort: AltName,
     },
-    /// The common name is no node's.
+    /// The common name is not a node's.
     CommonName,
-    /// A client certificate would be for something else, or for more.
+    /// The usages are not those of a client certificate.
     Usages,
-    /// A serving certificate would be for something else, or for more.
+    /// The usages are not those of a serving certificate.
     ServingUsages,
 }
 
 impl Asked<'_> {
-    /// Why this is no kubelet's request for a client certificate, if it is none.
+    /// The first difference from a kubelet's request for a client certificate.
     ///
     /// Upstream: `ValidateKubeletClientCSR`.
     pub fn client_mismatch(&self) -> Option<Mismatch> {
@@ -75,7 +75,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Why this is no kubelet's request for a serving certificate, if it is none.
+    /// The first difference from a kubelet's request for a serving certificate.
     ///
     /// Upstream: `ValidateKubeletServingCSR`.
     pub fn serving_mismatch(&self) -> Option<Mismatch> {
@@ -95,7 +95,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether these usages are asked for, and no other ones; without the one that only an RSA key has, or with it.
+    /// Whether exactly these usages are requested, with or without the one for RSA keys.
     fn has_usages(&self, usages: [&'static str; 3]) -> bool {
         let mut wanted = BTreeSet::from(usages);
         if self.usages == wanted {

@@ -1,9 +1,7 @@
 //! The content of a certificate request (PKCS#10): the subject, the alternative names and the public key.
 //!
-//! A request is read by two: by whom approves it, and by whom signs it. So a text that two readers could understand in
-//! two ways is not read at all: there is one PEM block, and names are plain texts.
-//! Left out: names that no certificate of Kubernetes has, such as attributes of the subject beyond `2.5.4.17`, and all
-//! extensions but the alternative names. Upstream drops them too.
+//! The approver and the signer both read a request, so ambiguity is rejected: it must be one PEM block with names in
+//! plain text. As upstream, other attributes of the subject and other extensions are dropped.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,9 +21,9 @@ use x509_parser::x509::AttributeTypeAndValue;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE REQUEST-----";
 const END: &str = "-----END CERTIFICATE REQUEST-----";
-/// The beginning of any PEM block.
+/// The start of any PEM block.
 const BEGIN_ANY: &str = "-----BEGIN ";
-/// The beginning of `2.5.4.x`, encoded.
+/// The prefix of `2.5.4.x`, encoded.
 const ATTRIBUTE_ARC: [u8; 2] = [0x55, 0x04];
 
 /// The content of a request.
@@ -39,7 +37,7 @@ pub struct Request {
     pub public_key: Box<[u8]>,
 }
 
-/// The attributes of a subject that a certificate takes over, in the order in which Go writes them.
+/// The attributes of a subject that a certificate keeps, in Go's order.
 ///
 /// Upstream: `Name.ToRDNSequence`, Go's crypto/x509/pkix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,22 +52,22 @@ pub enum Attribute {
     StreetAddress,
     /// A postal code.
     PostalCode,
-    /// An organization, which is a group of a user.
+    /// An organization: a group of the user.
     Organization,
-    /// A unit of one.
+    /// A unit of an organization.
     OrganizationalUnit,
-    /// The common name, which is the user's.
+    /// The common name: the name of the user.
     CommonName,
     /// A serial number of the subject.
     SerialNumber,
 }
 
-/// The alternative names that a certificate may get. Upstream ignores all others, and so does every signer.
+/// The alternative names that a certificate keeps. As upstream, all others are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AltNames {
-    /// Host names.
+    /// DNS names.
     pub dns: Vec<String>,
-    /// Addresses of e-mail.
+    /// E-mail addresses.
     pub emails: Vec<String>,
     /// IP addresses of 4 or 16 bytes.
     pub ips: Vec<Box<[u8]>>,
@@ -81,9 +79,9 @@ pub struct AltNames {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AltName {
-    /// A host name.
+    /// A DNS name.
     Dns,
-    /// An address of e-mail.
+    /// An e-mail address.
     Email,
     /// An IP address.
     Ip,
@@ -91,26 +89,26 @@ pub enum AltName {
     Uri,
 }
 
-/// Why a request is not read.
+/// Why a request cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Fault {
-    /// It is not one PEM block of a certificate request, and nothing else.
+    /// It is not exactly one PEM block of a certificate request.
     NotOneBlock,
-    /// The block holds no certificate request, or more than that.
+    /// The block is not exactly one certificate request.
     NotARequest,
-    /// There is no common name, or more than one, where there must be one.
+    /// There is not exactly one common name.
     NotOneCommonName,
-    /// A name in the subject is no plain text.
+    /// A name in the subject is not plain text.
     UnreadableName,
     /// Its alternative names cannot be read.
     UnreadableAltNames,
-    /// It is not signed with the key that it is for, or by an algorithm that is not known here.
+    /// It is not signed with its own key, or by an unknown algorithm.
     Signature,
 }
 
 impl Request {
-    /// Reads `spec.request`, which is PEM in base64. Nothing may stand beside the one block.
+    /// Reads `spec.request`, PEM in base64, with nothing around the one block.
     ///
     /// Upstream: `ParseCSR`, `pkg/apis/certificates/helpers.go`.
     pub fn read(request: &str) -> Result<Self, Fault> {
@@ -119,8 +117,7 @@ impl Request {
         Self::of(&parsed(&der)?)
     }
 
-    /// Reads `spec.request` if it is signed with its own key. Other text may stand around the one block, such as what
-    /// openssl writes there.
+    /// Reads `spec.request` if it is signed with its own key. Other text may surround the one block, such as openssl's.
     ///
     /// Upstream: `ParseCSR`, `pkg/apis/certificates/helpers.go`; `CertificateRequest.CheckSignature`, Go's crypto/x509.
     pub fn read_signed(request: &str) -> Result<Self, Fault> {
@@ -153,7 +150,7 @@ impl Request {
 }
 
 impl Attribute {
-    /// All of them, in the order in which Go writes them.
+    /// All of them, in Go's order.
     pub const ALL: [Self; 9] = [
         Self::Country,
         Self::Province,
@@ -188,7 +185,7 @@ impl Attribute {
 }
 
 impl AltNames {
-    /// The sorts that are there.
+    /// The sorts that occur.
     pub fn sorts(&self) -> BTreeSet<AltName> {
         let Self { dns, emails, ips, uris } = self;
         let counts = [
@@ -221,14 +218,14 @@ fn decoded(request: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(request).ok()?).ok()
 }
 
-/// The one block in a text, from its first to its last dash.
+/// The only block in a text.
 fn only_block(text: &str) -> Option<&str> {
     let from = text.find(BEGIN)?;
     let to = from + text.get(from..)?.find(END)? + END.len();
     (text.matches(BEGIN_ANY).count() == 1).then_some(text.get(from..to)?)
 }
 
-/// The bytes in a text that is one PEM block.
+/// The decoded content of one PEM block.
 fn block(text: &str) -> Option<Vec<u8>> {
     let base64 = text.strip_prefix(BEGIN)?.strip_suffix(END)?;
     let base64: String = base64.chars().filter(|character| !character.is_ascii_whitespace()).collect();
@@ -240,7 +237,7 @@ fn parsed(der: &[u8]) -> Result<X509CertificationRequest<'_>, Fault> {
     if rest.is_empty() { Ok(request) } else { Err(Fault::NotARequest) }
 }
 
-/// A text of one of the two sorts that Go writes, or of two that hold still fewer characters.
+/// A value of the two string types that Go writes, or of two types that allow fewer characters.
 fn text(attribute: &AttributeTypeAndValue<'_>) -> Result<String, Fault> {
     let value = attribute.attr_value();
     let is_text = value.class() == Class::Universal
@@ -257,7 +254,7 @@ fn ascii(name: &str) -> Result<String, Fault> {
     if name.is_ascii() { Ok(name.to_owned()) } else { Err(Fault::UnreadableAltNames) }
 }
 
-/// The alternative names of the extension that is asked for; Go reads none where it is asked for twice.
+/// The requested alternative names. As in Go, a request with two such extensions is not read.
 ///
 /// Upstream: `parseCSRExtensions` and `parseSANExtension`, Go's crypto/x509.
 fn alt_names(info: &X509CertificationRequestInfo<'_>) -> Result<AltNames, Fault> {

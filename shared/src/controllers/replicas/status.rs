@@ -2,16 +2,13 @@
 //! as they are served.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
 
 use super::apply::Outcome;
 use super::observe::Observed;
 use super::pod::Pod;
+pub use super::stored::{Conditions, ReplicaStatus};
 use super::{ReplicaOwner, ReplicaSpec};
 use crate::api::condition::{self, Condition};
-use crate::api::intern::Text;
-use crate::api::object::ResourceVersion;
 use crate::api::pod::PodView;
 use crate::api::time::Time;
 use crate::controllers::pod_control::{FAILED_CREATE, FAILED_DELETE};
@@ -23,84 +20,6 @@ pub const REPLICA_FAILURE: &str = "ReplicaFailure";
 
 /// The purpose of the timer while a ready pod is not available yet.
 pub(super) const MIN_READY: &str = "minReadySeconds of a pod";
-
-/// `status` of a ReplicaSet or a ReplicationController; written as the whole of what these controllers own.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ReplicaStatus {
-    /// How many pods are active and claimed.
-    pub replicas: i32,
-    /// How many of these carry all labels of the template.
-    pub fully_labeled_replicas: i32,
-    /// How many of these are ready.
-    pub ready_replicas: i32,
-    /// How many of these have been ready for minReadySeconds.
-    pub available_replicas: i32,
-    /// How many own pods are being deleted; ReplicationControllers do not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub terminating_replicas: Option<i32>,
-    /// The generation that the counts are about.
-    pub observed_generation: i64,
-    /// In the order they were set.
-    pub conditions: Conditions,
-}
-
-/// Conditions as they are served.
-#[derive(Clone, Debug, Default)]
-pub struct Conditions(Vec<(Text, Box<RawValue>)>);
-
-impl Conditions {
-    /// The types, in order.
-    pub fn types(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(type_, _)| type_.as_str())
-    }
-
-    /// Whether there is a condition of this type.
-    pub fn has(&self, type_: &str) -> bool {
-        self.types().any(|known| known == type_)
-    }
-
-    fn remove(&mut self, type_: &str) {
-        self.0.retain(|(known, _)| *known != *type_);
-    }
-
-    fn push(&mut self, condition: &Condition) {
-        if let Ok(json) = serde_json::value::to_raw_value(condition) {
-            self.0.push((condition.type_.clone(), json));
-        }
-    }
-}
-
-impl PartialEq for Conditions {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.iter().map(|(_, json)| json.get()).eq(other.0.iter().map(|(_, json)| json.get()))
-    }
-}
-
-/// As `null` if there are none, as the apiserver leaves them out.
-impl Serialize for Conditions {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.as_slice() {
-            [] => serializer.serialize_none(),
-            conditions => serializer.collect_seq(conditions.iter().map(|(_, json)| json)),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Conditions {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Typed {
-            r#type: Text,
-        }
-        let conditions: Option<Vec<Box<RawValue>>> = Deserialize::deserialize(deserializer)?;
-        let typed = |json: Box<RawValue>| {
-            let Typed { r#type } = serde_json::from_str(json.get()).map_err(serde::de::Error::custom)?;
-            Ok((r#type, json))
-        };
-        conditions.unwrap_or_default().into_iter().map(typed).collect::<Result<_, _>>().map(Self)
-    }
-}
 
 /// The status after a sync; to be written if it differs from [`ReplicaOwner::status`]. None if nothing was counted.
 ///
@@ -155,28 +74,6 @@ pub(super) fn is_in_between(stored: &ReplicaStatus, next: &ReplicaStatus, wanted
         && (stored.observed_generation, &stored.conditions) == (next.observed_generation, &next.conditions)
 }
 
-/// Whether `next` says anything that the server would keep beside what it has `stored`.
-///
-/// A server that is older, or whose feature `DeploymentReplicaSetTerminatingReplicas` is off, drops
-/// terminatingReplicas. Upstream asks its own feature gate, and where that is on and the server's off, writes at each
-/// sync.
-pub fn is_news(stored: &ReplicaStatus, next: &ReplicaStatus, drops_terminating: bool) -> bool {
-    if !drops_terminating || stored.terminating_replicas.is_some() {
-        return stored != next;
-    }
-    *stored != ReplicaStatus { terminating_replicas: None, ..next.clone() }
-}
-
-/// Whether the server drops terminatingReplicas, as far as is `known` after a write: it does if a write that was to set
-/// it changed nothing, and until it is seen.
-pub fn drops_terminating(
-    known: bool,
-    stored: (ResourceVersion, &ReplicaStatus),
-    written: (ResourceVersion, &ReplicaStatus),
-) -> bool {
-    let ((before, stored), (after, written)) = (stored, written);
-    let is_dropped = before == after && written.terminating_replicas.is_some();
-    stored.terminating_replicas.is_none() && (known || is_dropped)
 }
 
 /// How many pods are on their way out.
@@ -234,39 +131,6 @@ mod tests {
             (newer, 1, false),
         ] {
             assert_eq!(is_in_between(&stored, &next, wanted), expected, "{next:?} of {wanted}");
-        }
-    }
-
-    #[test]
-    fn a_field_that_the_server_drops_is_no_news() {
-        for (stored, next, keeps, drops) in [
-            (status(1, Some(0)), status(1, Some(0)), false, false),
-            (status(1, None), status(1, Some(0)), true, false),
-            (status(1, None), status(1, Some(2)), true, false),
-            (status(1, None), status(2, Some(0)), true, true),
-            // It is there: the server keeps it by now.
-            (status(1, Some(0)), status(1, Some(1)), true, true),
-            (status(1, None), status(1, None), false, false),
-        ] {
-            let news = [false, true].map(|drops| is_news(&stored, &next, drops));
-            assert_eq!(news, [keeps, drops], "{stored:?} {next:?}");
-        }
-    }
-
-    #[test]
-    fn a_write_that_changes_nothing_shows_what_the_server_drops() {
-        let (none, some) = (status(1, None), status(1, Some(0)));
-        for (known, stored, written, versions, expected) in [
-            (false, &none, &some, [5, 5], true),
-            (false, &none, &some, [5, 6], false),
-            (true, &none, &some, [5, 6], true),
-            (true, &some, &some, [5, 6], false),
-            (false, &some, &some, [5, 5], false),
-            (false, &none, &none, [5, 5], false),
-        ] {
-            let [before, after] = versions.map(ResourceVersion);
-            let drops = drops_terminating(known, (before, stored), (after, written));
-            assert_eq!(drops, expected, "{known} {stored:?} {written:?} {versions:?}");
         }
     }
 }

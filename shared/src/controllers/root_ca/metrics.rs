@@ -1,6 +1,4 @@
-//! How often the CA was handed out, and how long that took: upstream counts both alike for each controller that does.
-//!
-//! Left out: the names and help texts, which are each controller's own.
+//! Metrics of the syncs that publish the CA. Names and help texts are each controller's own.
 
 use std::time::Duration;
 
@@ -11,10 +9,10 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use crate::runtime::api_error::ApiError;
 use crate::runtime::metrics::Metrics;
 
-/// Under which name upstream shows a metric, and what it says about it.
+/// Upstream's name and help text of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// The name; that of a counter without `_total`.
+    /// The name, without a counter's `_total`.
     pub name: &'static str,
     /// The help text.
     pub help: &'static str,
@@ -31,7 +29,7 @@ impl MetricConstructor<Histogram> for Buckets {
     }
 }
 
-/// How many syncs ended how, and how many seconds they took.
+/// The number of syncs and their seconds, by result.
 ///
 /// Upstream: `syncCounter` and `syncLatency`, `pkg/controller/certificates/rootcacertpublisher/metrics.go` and
 /// `pkg/controller/certificates/clustertrustbundlepublisher/metrics.go`.
@@ -58,7 +56,7 @@ impl SyncMetrics {
     }
 }
 
-/// As HTTP would say how a sync ended. Upstream: `recordMetrics`, in the same files.
+/// The result of a sync as an HTTP status code. Upstream: `recordMetrics`, in the same files.
 pub fn code(outcome: &anyhow::Result<()>) -> u16 {
     match outcome {
         Ok(()) => 200,

@@ -1,4 +1,4 @@
-//! The CA that is handed out follows `--root-ca-file`, which changes under a running process.
+//! The published CA follows `--root-ca-file`, which changes while the process runs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ fn certificate() -> String {
     rcgen::generate_simple_self_signed(["ca".to_owned()]).unwrap().cert.pem()
 }
 
-/// A mounted ConfigMap: the file is a link into a folder that is itself a link, and that is what a change replaces.
+/// A mounted ConfigMap: the file is a link into a folder that is itself a link, which a change replaces.
 struct Mount {
     folder: tempfile::TempDir,
     root_ca: Arc<RootCa>,
@@ -46,7 +46,7 @@ impl Mount {
         std::fs::rename(self.path("..data_tmp"), self.path("..data")).unwrap();
     }
 
-    /// The CA that is handed out some seconds later, and the number of its changes.
+    /// The CA some seconds later, and the number of its changes.
     async fn later(&self) -> (String, usize) {
         // Time is paused: it passes at once.
         tokio::time::sleep(Duration::from_secs(11)).await;

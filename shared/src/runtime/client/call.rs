@@ -10,12 +10,13 @@ use crate::runtime::api_error::{ApiError, chain};
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-pub(super) struct Call<'a> {
-    pub(super) method: Method,
-    pub(super) path: &'a str,
-    pub(super) content_type: Option<HeaderValue>,
+/// One request.
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
+    pub(crate) path: &'a str,
+    pub(crate) content_type: Option<HeaderValue>,
     pub(super) accept: Accept,
-    pub(super) body: Bytes,
+    pub(crate) body: Bytes,
 }
 
 impl<'a> Call<'a> {

@@ -14,16 +14,15 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body_util::combinators::UnsyncBoxBody;
 use kube::client::Body;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
-use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
+use super::transport::{AnswerBody, Connection, Interrupted};
 use crate::runtime::api_error::chain;
 
 /// client-go's: how often files are looked at while all goes well.
@@ -33,16 +32,7 @@ const PLUGIN_PERIOD: Duration = Duration::from_secs(10);
 /// So long a process may be refused before it is of no more use.
 const REFUSED_MAX: Duration = Duration::from_secs(180);
 
-/// What was sent or answered has not come to its end.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub(crate) struct Interrupted(pub(super) BoxError);
-
-/// The body of an answer, as it comes.
-pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Interrupted>;
-/// Sends requests; cheap to clone.
-pub(crate) type Connection = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, Interrupted>;
-/// Makes a connection with credentials that do not change, anew at each call.
+/// Makes a connection with credentials that do not change.
 type Connect = fn(&kube::Config) -> Result<Connection, kube::Error>;
 
 /// Sends requests with the credentials of the moment.

@@ -7,13 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ConfigExt};
 use rustls::client::Resumption;
+use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
-
-use super::credentials::{Connection, Interrupted};
 
 /// client-go's: how long an idle HTTP/2 connection waits before it pings, and how long the answer may take.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -21,6 +21,16 @@ const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// Watches are read as they come, so small windows suffice. They bound the memory of one connection.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
+
+/// A request or an answer that broke off.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct Interrupted(pub(super) BoxError);
+
+/// The body of an answer, as it comes.
+pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Interrupted>;
+/// Sends requests; cheap to clone.
+pub(crate) type Connection = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, Interrupted>;
 
 /// Build a connection with the current credentials.
 pub(super) fn connection(config: &kube::Config) -> Result<Connection, kube::Error> {

@@ -11,13 +11,13 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Consistency, Follow, Goal};
+use super::{Consistency, Goal, Written};
 use crate::api::object::{Key, ResourceVersion, Uid};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Accept;
-use crate::runtime::control::Written;
-use crate::runtime::control::pages::{Selection, each_of};
+use crate::runtime::pages::{Selection, each_of};
+use crate::runtime::source::Follow;
 
 /// The least time between two lookups of one namespace, and the most.
 const PAUSE_MIN: Duration = Duration::from_secs(1);

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::*;
+use crate::api::intern::Text;
 use crate::api::resource::PODS;
 use crate::runtime::client::ClientOptions;
+use crate::runtime::health::Health;
 use crate::runtime::serving::loopback::{self, Body, answer};
 
 /// One followed resource, and how far its cache is.

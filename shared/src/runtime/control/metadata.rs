@@ -5,7 +5,6 @@
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::pages::{Selection, each_of, page_of_long_list};
 use super::{Control, DeleteOptions, KeyControl, Propagation};
 use crate::api::json;
 use crate::api::object::{Key, Uid};
@@ -13,6 +12,7 @@ use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Accept;
 use crate::runtime::discovery::{self, GroupVersion};
+use crate::runtime::pages::{Selection, each_of, page_of_long_list};
 
 impl Control {
     /// A live read of the metadata alone.

@@ -12,8 +12,8 @@ use serde::de::IgnoredAny;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Occurrence;
 use super::correlator::{Correlator, Event};
+use super::{EventMetrics, Occurrence};
 use crate::api::json;
 use crate::api::object::{ResourceVersion, Uid};
 use crate::api::resource::EVENTS;
@@ -21,7 +21,6 @@ use crate::api::time::Time;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::{Accept, Client, PatchType, soon_after};
 use crate::runtime::clock::jitter;
-use crate::runtime::metrics::EventMetrics;
 
 /// `maxTriesPerEvent` and `defaultSleepDuration`.
 const TRIES_MAX: u32 = 12;

@@ -609,7 +609,7 @@ async fn only_a_leader_writes() {
     let room = Room::new();
     let mut elector = room.elector("a", LIMIT);
     let consistency = Consistency::new(room.client.clone(), Watched::default());
-    let control = Control::new(room.client.with_term(elector.term()), Arc::new(consistency), Decisions::default());
+    let control = Control::new(room.client.behind(elector.term()), Arc::new(consistency), Decisions::default());
     let key = Key::new("kube-system", "web");
     let write = async || control.for_name(&key).create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
     assert!(matches!(write().await, Err(ApiError::NotLeading)));
@@ -627,7 +627,7 @@ async fn a_write_that_had_to_wait_is_not_sent_once_the_term_is_over() {
     elector.acquire().await;
     let limited = room.client.beside(Some(Limit { qps: 5.0, burst: 1 })).unwrap();
     let consistency = Consistency::new(limited.clone(), Watched::default());
-    let control = Control::new(limited.with_term(elector.term()), Arc::new(consistency), Decisions::default());
+    let control = Control::new(limited.behind(elector.term()), Arc::new(consistency), Decisions::default());
     let key = Key::new("kube-system", "web");
     let write = async || control.for_name(&key).create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
     assert!(write().await.is_err_and(|error| error.is_already_exists()), "the first one has a token");

@@ -14,8 +14,9 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::count;
-use crate::runtime::consistency::Follow;
+use crate::runtime::followed::Followed;
 use crate::runtime::queue::Queue;
+use crate::runtime::source::Follow;
 
 /// Whom to ask; cheap to clone.
 #[derive(Clone, Default)]
@@ -24,7 +25,7 @@ pub(super) struct State(Arc<Mutex<Sources>>);
 #[derive(Default)]
 struct Sources {
     queues: Vec<Queue>,
-    informers: Vec<Follow>,
+    informers: Followed,
     panics: Vec<(&'static str, Arc<AtomicU64>)>,
 }
 
@@ -43,11 +44,8 @@ impl State {
         self.sources().queues.push(queue);
     }
 
-    pub(super) fn add_informer(&self, informer: Follow) {
-        let informers = &mut self.sources().informers;
-        // They come and go whether or not anybody reads the metrics.
-        informers.retain(Follow::is_running);
-        informers.push(informer);
+    pub(super) fn set_informers(&self, informers: Followed) {
+        self.sources().informers = informers;
     }
 
     pub(super) fn add_panics(&self, name: &'static str, panics: Arc<AtomicU64>) {
@@ -57,8 +55,7 @@ impl State {
 
 impl Collector for State {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut sources = self.sources();
-        sources.informers.retain(Follow::is_running);
+        let sources = self.sources();
         let Sources { queues, informers, panics } = &*sources;
         let running: Vec<(&str, Vec<Duration>)> = queues.iter().map(|queue| (queue.name(), queue.running())).collect();
         let sums = running.iter().map(|(name, times)| (*name, seconds(times.iter().sum())));
@@ -71,16 +68,17 @@ impl Collector for State {
         let help = "How many seconds has the longest running processor for workqueue been running";
         family(&mut encoder, ("workqueue_longest_running_processor_seconds", help, "name"), longest)?;
 
-        let resources = by_resource(informers);
+        let followed: Vec<Follow> = informers.follows().collect();
+        let resources = by_resource(&followed);
         let synced =
-            resources.iter().map(|(resource, followed)| (*resource, ConstGauge::new(i64::from(followed.synced))));
+            resources.iter().map(|(resource, informers)| (*resource, ConstGauge::new(i64::from(informers.synced))));
         let help = "Whether the informer's cache holds all of the resource that is needed: 1, or 0";
         family(&mut encoder, ("informer_synced", help, "resource"), synced)?;
         let unreadable =
-            resources.iter().map(|(resource, followed)| (*resource, ConstCounter::new(followed.decode_errors)));
+            resources.iter().map(|(resource, informers)| (*resource, ConstCounter::new(informers.decode_errors)));
         let help = "Number of objects and events that this build could not read";
         family(&mut encoder, ("informer_decode_errors", help, "resource"), unreadable)?;
-        let lists = resources.iter().map(|(resource, followed)| (*resource, ConstCounter::new(followed.lists)));
+        let lists = resources.iter().map(|(resource, informers)| (*resource, ConstCounter::new(informers.lists)));
         let help = "Number of times the whole resource was listed, the first one included";
         family(&mut encoder, ("informer_relists", help, "resource"), lists)?;
         let panics = panics.iter().map(|(name, panics)| (*name, ConstCounter::new(count(panics))));
@@ -89,20 +87,20 @@ impl Collector for State {
 }
 
 /// The state of all informers of one resource together.
-struct Followed {
+struct Informers {
     synced: bool,
     decode_errors: u64,
     lists: u64,
 }
 
-fn by_resource(informers: &[Follow]) -> BTreeMap<&str, Followed> {
+fn by_resource(informers: &[Follow]) -> BTreeMap<&str, Informers> {
     let mut resources = BTreeMap::new();
     for Follow { health, progress, .. } in informers {
-        let none = || Followed { synced: true, decode_errors: 0, lists: 0 };
-        let followed = resources.entry(health.resource.as_str()).or_insert_with(none);
-        followed.synced &= progress.borrow().synced;
-        followed.decode_errors += health.decode_errors();
-        followed.lists += health.lists();
+        let none = || Informers { synced: true, decode_errors: 0, lists: 0 };
+        let of_resource = resources.entry(health.resource.as_str()).or_insert_with(none);
+        of_resource.synced &= progress.borrow().synced;
+        of_resource.decode_errors += health.decode_errors();
+        of_resource.lists += health.lists();
     }
     resources
 }

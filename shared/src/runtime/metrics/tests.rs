@@ -116,7 +116,9 @@ fn an_operator_adds_metrics_of_its_own() {
 fn an_informer_shows_how_it_fares() {
     let metrics = Metrics::new("test-operator");
     let informer = crate::runtime::informer::InformerBuilder::<Pod>::new().build();
-    metrics.watch_informer(informer.follow());
+    let mut followed = Followed::default();
+    followed.add(informer.collection());
+    metrics.watch_informers(followed);
     assert_eq!(lines_of(&metrics, "informer_synced{"), [r#"informer_synced{resource="pods"} 0"#]);
     assert_eq!(lines_of(&metrics, "informer_relists_total{"), [r#"informer_relists_total{resource="pods"} 0"#]);
     assert_eq!(

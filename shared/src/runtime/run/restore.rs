@@ -6,7 +6,7 @@
 use tokio::sync::watch::Receiver;
 
 use crate::runtime::client::{Client, RETURN_SPREAD};
-use crate::runtime::informer::Followed;
+use crate::runtime::followed::Followed;
 use crate::runtime::queue::Queue;
 
 /// Forgets what is remembered of versions and of objects under way.

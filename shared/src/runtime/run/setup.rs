@@ -17,21 +17,24 @@ use crate::api::object::Object;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::Client;
 use crate::runtime::clock::Clock;
-use crate::runtime::consistency::{Consistency, Follow, Watched};
+use crate::runtime::consistency::{Consistency, Watched};
 use crate::runtime::context::ControllerContext;
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
+use crate::runtime::demand::{Demand, Extent};
 use crate::runtime::effect::Effects;
 use crate::runtime::events::{Events, Recorder};
 use crate::runtime::expectations::Expectations;
 use crate::runtime::explain::KeyExplainer;
 use crate::runtime::flags::SharedFlags;
-use crate::runtime::informer::{Demand, Extent, Feeder, Followed, Informer, Need};
+use crate::runtime::followed::Followed;
+use crate::runtime::informer::{Feeder, Informer, Need};
 use crate::runtime::leader::Term;
 use crate::runtime::metrics::{Metrics, StaleSyncSkips};
 use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::serving::{Checks, Probe, Query};
-use crate::runtime::shadow::Shadow;
+use crate::runtime::shadow::{self, Shadow};
+use crate::runtime::source::Follow;
 use crate::runtime::worker::{Controller, OnHeld, Work};
 
 /// The declarations of an operator before anything starts.
@@ -78,6 +81,7 @@ impl Setup {
     ) -> Self {
         let (shadow, client) = Shadow::of_mode(O::NAMES.operator, flags.mode, client, &clock, &metrics);
         let mut starters: Vec<Starter> = Vec::new();
+        let decisions = if shadow.is_some() { Decisions::observed(shadow::decided) } else { Decisions::default() };
         // A recorder is silent before work starts, and for a shadow it never does.
         if shadow.is_none() {
             starters.push(Box::new(events.starter()));
@@ -89,7 +93,7 @@ impl Setup {
             term: None,
             clock,
             recorder: events.recorder(O::NAMES.event_source),
-            decisions: Decisions::default(),
+            decisions,
             metrics,
             checks: Checks::default(),
             panics: Arc::default(),
@@ -122,7 +126,7 @@ impl Setup {
     /// Reads and writes for the syncs of this queue; writes nothing while another replica may be at work. A key of the
     /// queue is not synced again before what is followed has seen the key's last writes.
     pub fn control(&mut self, queue: &Queue) -> Control {
-        let client = self.term.clone().map_or_else(|| self.client.clone(), |term| self.client.with_term(term));
+        let client = self.term.clone().map_or_else(|| self.client.clone(), |term| self.client.behind(term));
         let consistency = self.consistency(queue);
         Control::new(client, consistency, self.decisions(queue))
     }
@@ -191,7 +195,6 @@ impl Setup {
     /// Follows a resource from start to end, on every replica. Workers start once all caches are synced.
     pub fn watch<T: Object>(&mut self, informer: Informer<T>) {
         let follow = informer.follow();
-        self.metrics.watch_informer(follow.clone());
         self.watched.add(follow.clone());
         let check = format!("informer-sync/{}", informer.health().resource);
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
@@ -236,7 +239,7 @@ impl Setup {
             self.watched.add_demand(demand.clone());
             self.followed.add_demand(demand.clone());
         }
-        let (following, starter) = informer.run_on_demand(demands, &self.client, &self.watched, &self.metrics);
+        let (following, starter) = informer.run_on_demand(demands, &self.client, &self.watched);
         self.informers.push(Box::pin(following));
         self.at_start(starter);
     }
@@ -245,7 +248,7 @@ impl Setup {
     /// A resource that cannot be followed is noted by `/readyz`, and fails nothing.
     pub fn feeder(&mut self) -> Feeder {
         let (broken, mut reports) = mpsc::unbounded_channel();
-        let feeder = Feeder::new(self.client.clone(), self.metrics.clone(), broken);
+        let feeder = Feeder::new(self.client.clone(), broken);
         self.informers.push(Box::pin(async move { reports.recv().await.map_or(Ok(()), Err) }));
         self.followed.add_feeder(feeder.clone());
         let feeds = feeder.clone();
@@ -311,6 +314,7 @@ impl Setup {
     /// Has the operator declare everything.
     pub(super) fn set_up<O: Operator>(&mut self, own: &O::Flags) {
         O::set_up(own, self);
+        self.metrics.watch_informers(self.followed.clone());
         if let Some(shadow) = self.shadow.clone() {
             let queues = self.queues.clone();
             // The last one: queues have all that there is by then.

@@ -9,8 +9,9 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use super::{LogFormat, syncs};
+use super::LogFormat;
 use crate::runtime::clock::Clock;
+use crate::runtime::worker::running;
 
 /// Writes each event through `write`, whole lines only.
 pub(super) struct Lines<W> {
@@ -122,7 +123,7 @@ where
         let mut fields = Fields::default();
         let mut reader = Reader { format: self.format, fields: &mut fields };
         event.record(&mut reader);
-        syncs::running(|sync| {
+        running::running(|sync| {
             let key = reader.quoted(&sync.key.to_string());
             let all = [("queue", reader.quoted(sync.queue)), ("key", key), ("attempt", sync.attempt.to_string())];
             for (name, value) in all {

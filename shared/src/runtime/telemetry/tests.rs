@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::api::object::Key;
 use crate::runtime::serving::loopback;
+use crate::runtime::worker::running::in_sync;
 
 type Written = Arc<Mutex<String>>;
 

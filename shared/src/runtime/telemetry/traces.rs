@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tracing_opentelemetry::OpenTelemetryLayer;
 
 use crate::runtime::api_error::chain;
-use crate::runtime::flags::VERSION;
+use crate::runtime::identity::VERSION;
 
 /// OpenTelemetry's defaults for a batch processor.
 const QUEUED_MAX: usize = 2048;

@@ -9,10 +9,9 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::request::Parts;
 use serde_json::{Value, json};
 
+use super::filter::Filter;
 use super::store::{Refusal, text};
-use crate::api::labels::Labels;
 use crate::api::resource::Resource;
-use crate::api::selector::query;
 
 /// The subresource of a pod that is created to delete it.
 pub(super) const EVICTION: &str = "eviction";
@@ -31,22 +30,6 @@ pub(super) struct Call {
     pub(super) is_for_protobuf: bool,
     pub(super) content_type: String,
     pub(super) body: Value,
-}
-
-/// The selectors of a list or a watch.
-#[derive(Clone, Default)]
-pub(super) struct Filter {
-    pub(super) namespace: String,
-    fields: Vec<Requirement>,
-    labels: String,
-}
-
-/// `a=b` or `a!=b`.
-#[derive(Clone)]
-struct Requirement {
-    name: String,
-    value: String,
-    is_equal: bool,
 }
 
 impl Call {
@@ -150,32 +133,6 @@ fn verb(method: &str, (name, subresource): (&str, &str), query: &BTreeMap<String
         ("DELETE", _) => "delete",
         _ => return None,
     })
-}
-
-impl Filter {
-    fn read(namespace: &str, query: &BTreeMap<String, String>) -> Self {
-        let fields: &str = query.get("fieldSelector").map_or("", String::as_str);
-        let fields = fields.split(',').filter(|part| !part.is_empty()).map(Requirement::read).collect();
-        let labels = query.get("labelSelector").cloned().unwrap_or_default();
-        Self { namespace: namespace.to_owned(), fields, labels }
-    }
-
-    pub(super) fn matches(&self, object: &Value) -> bool {
-        let field = |path: &str| text(object, &format!("/{}", path.replace('.', "/"))).to_owned();
-        let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
-        let labels = Labels::new(labels.map(|(key, value)| (key, value.as_str().unwrap_or_default())));
-        (self.namespace.is_empty() || object["metadata"]["namespace"] == *self.namespace)
-            && self.fields.iter().all(|wanted| (field(&wanted.name) == wanted.value) == wanted.is_equal)
-            && query::matches(&self.labels, &labels)
-    }
-}
-
-impl Requirement {
-    fn read(text: &str) -> Self {
-        let (name, value) = text.split_once('=').unwrap_or((text, ""));
-        let is_equal = !name.ends_with('!');
-        Self { name: name.trim_end_matches('!').to_owned(), value: value.trim_start_matches('=').to_owned(), is_equal }
-    }
 }
 
 fn decode(text: &str) -> String {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::request::Filter;
+use super::filter::Filter;
 use crate::api::resource::Resource;
 
 /// Why a request was refused: a `metav1.Status`.

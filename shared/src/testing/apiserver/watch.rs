@@ -9,7 +9,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::request::{Call, Filter, metadata_only};
+use super::filter::Filter;
+use super::request::{Call, metadata_only};
 use super::store::{Change, Store};
 use crate::api::resource::Resource;
 use crate::testing::protobuf;

@@ -1,6 +1,6 @@
 //! Reads a schedule: five fields or a descriptor, after an optional `TZ=`.
 //!
-//! Errors have upstream's words, because they end up in events. Left out: nothing of the standard parser.
+//! Errors have upstream's words, because events repeat them.
 //!
 //! Upstream: `parser.go` of robfig/cron, and `ParseStandard` as `pkg/controller/cronjob` calls it.
 
@@ -12,80 +12,51 @@ use shared::runtime::flags::{GoDuration, GoValueError};
 use super::zone::{UnknownTimeZone, load_zone};
 use super::{STAR, Schedule, SpecSchedule};
 
-/// Why a text is no schedule.
+/// Why a schedule is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCron {
-    /// There is nothing.
     #[error("empty spec string")]
     Empty,
     /// A zone with nothing after it, at which upstream's library panics.
     #[error("invalid schedule format: runtime error: slice bounds out of range [:-1]")]
     ZoneOnly,
-    /// The zone after `TZ=` is not known.
     #[error("provided bad location {name}: {error}")]
-    BadLocation {
-        /// Its name.
-        name: String,
-        /// The error.
-        error: UnknownTimeZone,
-    },
-    /// Not five fields.
+    BadLocation { name: String, error: UnknownTimeZone },
     #[error("expected exactly 5 fields, found {}: [{}]", .0.len(), .0.join(" "))]
     FieldCount(Vec<String>),
-    /// An `@` with something unknown after it.
     #[error("unrecognized descriptor: {0}")]
     Descriptor(String),
-    /// The duration after `@every` is none.
     #[error("failed to parse duration {descriptor}: time: {error}")]
-    Duration {
-        /// With `@every`.
-        descriptor: String,
-        /// The error.
-        error: GoValueError,
-    },
-    /// More than one hyphen.
+    Duration { descriptor: String, error: GoValueError },
     #[error("too many hyphens: {0}")]
     Hyphens(String),
-    /// More than one slash.
     #[error("too many slashes: {0}")]
     Slashes(String),
-    /// Neither a number nor a name.
     #[error("failed to parse int from {0}: strconv.Atoi: parsing {0:?}: {1}")]
     Number(String, &'static str),
-    /// A step below zero.
     #[error("negative number ({0}) not allowed: {1}")]
     Negative(i64, String),
-    /// A range that begins too early.
     #[error("beginning of range ({start}) below minimum ({min}): {text}")]
     BelowMinimum {
-        /// Where it begins.
         start: u64,
-        /// Where it may begin.
         min: u64,
-        /// As it was written.
+        /// The text of the range.
         text: String,
     },
-    /// A range that ends too late.
     #[error("end of range ({end}) above maximum ({max}): {text}")]
     AboveMaximum {
-        /// Where it ends.
         end: u64,
-        /// Where it may end.
         max: u64,
-        /// As it was written.
+        /// The text of the range.
         text: String,
     },
-    /// A range that ends before it begins.
     #[error("beginning of range ({start}) beyond end of range ({end}): {text}")]
     Reversed {
-        /// Where it begins.
         start: u64,
-        /// Where it ends.
         end: u64,
-        /// As it was written.
+        /// The text of the range.
         text: String,
     },
-    /// A step of zero.
     #[error("step of range should be a positive number: {0}")]
     ZeroStep(String),
 }

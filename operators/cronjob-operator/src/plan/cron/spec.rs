@@ -1,7 +1,7 @@
-//! Finds the next instant at which a calendar shows what a schedule asks for.
+//! The next instant at which a calendar matches a schedule.
 //!
-//! The search goes from the month down to the minute as upstream's library does, hour by real hour: so a wall time that
-//! the clocks skip is not run that day, and one they show twice is run twice. Left out: any smoothing of that.
+//! As in upstream's library, the search goes from the month down to the minute, in real hours: a wall time that the
+//! clocks skip is left out that day, and one that they repeat runs twice.
 //!
 //! Upstream: `SpecSchedule.Next`, `spec.go` of robfig/cron.
 
@@ -14,15 +14,15 @@ use super::{STAR, SpecSchedule};
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 
-/// A search is given up when the calendar is this many years further.
+/// The limit of a search, in years.
 const YEARS: i16 = 5;
 
-/// How far a stage of the search got. There is none where it left the years that can be counted.
+/// The result of one stage of the search; none beyond the representable years.
 #[derive(PartialEq)]
 enum Stage {
     /// The field matches.
     Matches,
-    /// A greater field has changed: begin again.
+    /// A greater field has changed: start again.
     Wrapped,
 }
 
@@ -59,7 +59,7 @@ fn has(field: u64, value: i8) -> bool {
     u32::try_from(value).ok().and_then(|value| field.checked_shr(value)).is_some_and(|field| field & 1 == 1)
 }
 
-/// An instant, and what the clocks of its zone show then.
+/// An instant, and its wall time in a zone.
 #[derive(Clone, Copy)]
 struct Local {
     second: i64,
@@ -72,7 +72,7 @@ impl Local {
         Some(Self { second, wall: Offset::UTC.to_datetime(shown) })
     }
 
-    /// The instant at which the clocks show `wall`: of two the first, of none one nearby.
+    /// The instant of a wall time: the first of two, or one nearby if there is none.
     ///
     /// Upstream: `Date`, Go's time package.
     fn showing(zone: &TimeZone, wall: DateTime) -> Option<Self> {
@@ -90,7 +90,7 @@ fn offset(zone: &TimeZone, second: i64) -> Option<i64> {
 struct Search<'a> {
     spec: &'a SpecSchedule,
     at: Local,
-    /// Whether the fields below one that was changed are set to their first value, which happens once.
+    /// Whether the lower fields were set to their first values, which happens once.
     is_cut: bool,
 }
 
@@ -118,7 +118,7 @@ impl Search<'_> {
             self.cut(self.at.wall.date().first_of_month().to_datetime(time(0, 0, 0, 0)))?;
             let wall = self.at.wall;
             let first = wall.date().first_of_month().checked_add(1.month()).ok()?;
-            // As in Go, a day that the next month does not have runs over into the month after it.
+            // As in Go, a day that the next month does not have overflows into the month after it.
             let date = first.checked_add((wall.day() - 1).days()).ok()?;
             self.show(date.to_datetime(wall.time()))?;
             if self.at.wall.month() == 1 {
@@ -134,7 +134,7 @@ impl Search<'_> {
             let Local { second: before, wall } = self.at;
             self.show(wall.date().tomorrow().ok()?.to_datetime(wall.time()))?;
             if self.at.second <= before {
-                // The calendar has skipped the whole day, as in Apia at the end of 2011. Upstream never gets past it.
+                // The calendar skips the whole day, as in Apia at the end of 2011, where upstream hangs.
                 self.add(before - self.at.second + 24 * HOUR)?;
             }
             // The clocks may have skipped midnight.
@@ -162,7 +162,7 @@ impl Search<'_> {
         Some(Stage::Matches)
     }
 
-    /// The seconds too, which are always to be zero.
+    /// The seconds too, which are always zero.
     fn minute(&mut self) -> Option<Stage> {
         while !has(self.spec.minute, self.at.wall.minute()) {
             if !self.is_cut {

@@ -1,15 +1,14 @@
-//! Time zones by name, from a database that is part of the binary: an image made from scratch has no other.
+//! Time zones by name, from a database in the binary, because the image has no other.
 //!
-//! Left out: the zone of the process. Where upstream takes it, which in a container is UTC, this is UTC.
+//! The zone of the process is always UTC, as upstream's in a container.
 
 use jiff::tz::TimeZone;
 
-/// No time zone has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown time zone {0}")]
 pub struct UnknownTimeZone(String);
 
-/// The time zone of this name; upper and lower case make a difference.
+/// The time zone of this name, which is case-sensitive.
 ///
 /// Upstream: `LoadLocation`, Go's time package.
 pub fn load_zone(name: &str) -> Result<TimeZone, UnknownTimeZone> {

@@ -1,19 +1,16 @@
-//! Which pods are looked at because no Job may count them any more.
-//!
-//! Left out: whether a Job counts them all the same, which a sync finds out ([`crate::observe`]).
+//! Which pods are synced because no Job may count them any more.
 
 use shared::api::object::Key;
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;
 use shared::runtime::queue::Cause;
 
-use crate::apply::memory::Memory;
 use crate::objects::Job;
 use crate::objects::pod::Pod;
 use crate::observe::Caches;
 
 impl Caches {
-    /// Which pods nobody will count any more once a Job has changed.
+    /// The pods of a Job that was deleted or has finished.
     pub fn orphaning_job_changed(&self, change: Change<'_, Job>) -> Vec<Effect> {
         match change {
             Change::Deleted(job) => self.orphans_of(job),
@@ -26,25 +23,25 @@ impl Caches {
         self.claims.owned(job).iter().filter_map(|pod| orphan(pod)).collect()
     }
 
-    /// A pod that has vanished with its finalizer, where nothing explains that: it may be there without its label.
-    pub fn vanished<'a>(&self, change: Change<'a, Pod>, memory: &Memory) -> Option<&'a Key> {
+    /// A pod that vanished with its finalizer for no known reason: it may still exist without its label.
+    pub fn vanished<'a>(&self, change: Change<'a, Pod>) -> Option<&'a Key> {
         let Change::Deleted(pod) = change else { return None };
         let is_explained = match self.counting_job(pod) {
-            // Of its namespace everything is followed.
+            // All pods of its namespace are watched.
             Some(job) if job.selects_unlabelled() => true,
-            Some(job) => memory.is_letting_go(&job.metadata.key, pod.metadata.uid),
-            // It was looked at when its Job ended, and was there for as long as it had the finalizer.
+            Some(job) => self.memory.is_releasing(&job.metadata.key, pod.metadata.uid),
+            // Its own sync began when its Job ended, and it existed for as long as it had the finalizer.
             None => pod.metadata.is_being_deleted(),
         };
         (pod.has_tracking_finalizer() && !is_explained).then_some(&pod.metadata.key)
     }
 
-    /// Whether nobody counts a pod that has changed. Its Job may be gone, or not listed yet, which its sync finds out.
+    /// A changed pod that no cached Job counts. Its sync finds out whether the Job is gone, or not cached yet.
     pub fn orphan_pod_changed(&self, change: Change<'_, Pod>) -> Vec<Effect> {
         let pod = match change {
             Change::Deleted(_) => return Vec::new(),
             Change::Updated { old, new } if old.is_alike(new) => return Vec::new(),
-            // The end of its Job, or the pod's own, tells of it.
+            // Another event follows: the end of its Job, or of the pod.
             Change::Updated { old: _, new }
                 if !new.metadata.is_being_deleted() && new.metadata.controller.is_some() =>
             {

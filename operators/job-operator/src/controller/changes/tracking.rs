@@ -1,7 +1,4 @@
-//! The effects of a change on the memory of a Job's pods and on the metrics: which finalizers are seen to be gone, and
-//! which pods wait to be counted.
-//!
-//! Left out: which key is synced then ([`super`]).
+//! The effects of a change on the memory and on the metrics: observed releases of pods, and uncounted pods.
 
 use std::sync::Arc;
 
@@ -9,26 +6,26 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::runtime::cache::Change;
 
-use crate::apply::memory::Memory;
+use crate::memory::Memory;
 use crate::metrics::JobMetrics;
 use crate::objects::Job;
 use crate::objects::pod::Pod;
 use crate::observe::Caches;
 
-/// One consequence of a change for what is remembered or counted.
+/// One consequence of a change for the memory or the metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrackingEffect {
-    /// A pod of a Job has lost its finalizer.
+    /// A pod of this Job lost its finalizer.
     ReleaseObserved(Key, Uid),
-    /// The Job is gone, and what is remembered of it.
+    /// The Job is gone.
     Forget(Key),
-    /// There is a Job that another controller looks after.
+    /// A new Job is managed by this external controller.
     External(Text),
-    /// A pod that has ended has the tracking finalizer now, or has it no more.
+    /// An ended pod got (true) or lost the tracking finalizer.
     Tracked(bool),
 }
 
-/// Carries out what changes mean for what is remembered and counted.
+/// Executes the effects.
 #[derive(Clone)]
 pub(in crate::controller) struct TrackingEffects {
     pub(in crate::controller) memory: Arc<Memory>,
@@ -48,21 +45,18 @@ impl TrackingEffects {
     }
 }
 
-impl Caches {
-    /// The effects of a change of a Job on the memory and the metrics.
-    pub fn tracked_job_changed(change: Change<'_, Job>) -> Vec<TrackingEffect> {
-        match change {
-            Change::Added(job) => {
-                let external = job.external_controller().map(|name| TrackingEffect::External(Text::new(name)));
-                external.into_iter().collect()
-            }
-            Change::Updated { .. } => Vec::new(),
-            Change::Deleted(job) => vec![TrackingEffect::Forget(job.metadata.key.clone())],
+pub fn tracked_job_changed(change: Change<'_, Job>) -> Vec<TrackingEffect> {
+    match change {
+        Change::Added(job) => {
+            let external = job.external_controller().map(|name| TrackingEffect::External(Text::new(name)));
+            external.into_iter().collect()
         }
+        Change::Updated { .. } => Vec::new(),
+        Change::Deleted(job) => vec![TrackingEffect::Forget(job.metadata.key.clone())],
     }
+}
 
-    /// The effects of a change of a pod on the memory and the metrics.
-    ///
+impl Caches {
     /// Upstream: `finalizerRemovalObserved`'s callers, `pkg/controller/job/job_controller.go`.
     pub fn tracked_pod_changed(&self, change: Change<'_, Pod>) -> Vec<TrackingEffect> {
         let waits = |pod: &Pod| pod.phase.is_terminal() && pod.has_tracking_finalizer();
@@ -77,7 +71,7 @@ impl Caches {
         tracked.into_iter().chain(self.releasing_jobs(change).into_iter().map(released)).collect()
     }
 
-    /// The Jobs that see by this change that a pod has no finalizer any more.
+    /// The Jobs for which this change shows a pod without its finalizer.
     fn releasing_jobs(&self, change: Change<'_, Pod>) -> Vec<Arc<Job>> {
         let counting = |pod: &Pod| self.counting_job(pod).into_iter().collect();
         match change {

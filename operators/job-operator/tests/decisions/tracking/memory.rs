@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use job_operator::apply::memory::Memory;
-use job_operator::plan::backoff::BackoffRecord;
+use job_operator::memory::Memory;
+use job_operator::memory::backoff::BackoffRecord;
 use shared::api::object::{Key, Uid};
 use shared::api::time::Time;
 use shared::testing::{NOW, uid};

@@ -1,6 +1,4 @@
-//! Where each kind is served, and in which namespaces it is followed.
-//!
-//! Left out: whether it can be listed in fact. A feed finds out, and tries on.
+//! Where each kind is served, and in which namespaces it is watched.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +13,7 @@ use crate::observe::feeds::{Place, Target};
 
 /// The verbs that a kind must allow. Upstream: `GetQuotableResources`.
 const VERBS: [&str; 4] = ["create", "delete", "list", "watch"];
-/// Kinds that nobody counts: group and plural. Upstream: `DefaultIgnoredResources`, `pkg/quota/v1/install/registry.go`.
+/// Kinds that are never counted: group and plural. Upstream: `DefaultIgnoredResources`, `pkg/quota/v1/install/registry.go`.
 const IGNORED: [(&str, &str); 10] = [
     ("", "bindings"),
     ("", "componentstatuses"),
@@ -30,17 +28,17 @@ const IGNORED: [(&str, &str); 10] = [
 ];
 /// The version of DRA's claims that this build reads.
 const RESOURCE_CLAIMS_VERSION: &str = "v1";
-/// Beyond so many namespaces one watch of all costs less.
+/// Above this number of namespaces one watch of all of them is cheaper.
 const NAMESPACES: usize = 16;
 
 /// Where a kind is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// There.
+    /// It is served there.
     Served(Resource),
-    /// Nowhere, or it is none that is counted.
+    /// It is not served, or never counted.
     Unserved,
-    /// It is not known, and this is why.
+    /// Discovery failed with this error.
     Unknown(String),
 }
 
@@ -72,7 +70,7 @@ fn group_of(group_version: &str) -> &str {
     group_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Where to follow each kind that is served. Pods that have ended are not followed where nobody counts them.
+/// Where to watch each served kind. Ended pods are watched only where a quota counts them.
 pub(super) fn targets(
     wanted: &BTreeMap<Evaluator, Wanted>,
     served: &BTreeMap<Evaluator, Resource>,

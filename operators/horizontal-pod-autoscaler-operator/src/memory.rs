@@ -1,0 +1,112 @@
+//! What is remembered of each autoscaler between syncs: its recommendations and scalings, which windows and policies
+//! look back on, and the selector of its target.
+//!
+//! A restart loses all of it, as upstream. The replicas that the target asks for then count as the first
+//! recommendation, so that nothing is scaled down before a whole window has passed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use shared::api::object::Key;
+use shared::api::selector::Selector;
+
+use crate::objects::Behavior;
+
+/// The recent past of one autoscaler.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// None before its scale was first read.
+    pub recommendations: Option<Vec<Recommendation>>,
+    pub ups: Vec<ScaleEvent>,
+    pub downs: Vec<ScaleEvent>,
+}
+
+/// A number of replicas that the metrics asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recommendation {
+    pub replicas: i32,
+    pub at: Timestamp,
+}
+
+/// A change of the number of replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScaleEvent {
+    /// By how many replicas; never negative.
+    pub change: i32,
+    pub at: Timestamp,
+}
+
+impl History {
+    /// Adds a change, and drops those that no policy looks back on.
+    ///
+    /// Upstream: `storeScaleEvent`, `pkg/controller/podautoscaler/horizontal.go`, which reuses the place of one
+    /// outdated event and keeps the others until there is a new one.
+    pub fn add_change(&mut self, behavior: &Behavior, (from, to): (i32, i32), now: Timestamp) {
+        let (events, rules) =
+            if to > from { (&mut self.ups, &behavior.scale_up) } else { (&mut self.downs, &behavior.scale_down) };
+        let period = u64::try_from(rules.longest_period_seconds()).unwrap_or_default();
+        let cutoff = before(now, Duration::from_secs(period));
+        events.retain(|event| event.at >= cutoff);
+        let change = i32::try_from(to.abs_diff(from)).unwrap_or(i32::MAX);
+        events.push(ScaleEvent { change, at: now });
+    }
+}
+
+/// The instant this long before another.
+pub fn before(now: Timestamp, time: Duration) -> Timestamp {
+    now.checked_sub(time).unwrap_or(Timestamp::MIN)
+}
+
+/// The memory of all autoscalers.
+#[derive(Default)]
+pub struct Memory(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    histories: HashMap<Key, History>,
+    /// Only of autoscalers whose metrics decide, as upstream: not of one whose target is at zero.
+    selectors: BTreeMap<Key, Selector>,
+}
+
+impl Memory {
+    /// The history of one autoscaler.
+    pub fn history(&self, autoscaler: &Key) -> History {
+        self.state().histories.get(autoscaler).cloned().unwrap_or_default()
+    }
+
+    /// Replaces its recommendations.
+    pub fn set_recommendations(&self, autoscaler: &Key, recommendations: Vec<Recommendation>) {
+        self.state().histories.entry(autoscaler.clone()).or_default().recommendations = Some(recommendations);
+    }
+
+    /// Adds a change of its target.
+    pub fn add_change(&self, autoscaler: &Key, behavior: &Behavior, change: (i32, i32), now: Timestamp) {
+        self.state().histories.entry(autoscaler.clone()).or_default().add_change(behavior, change, now);
+    }
+
+    /// Sets the selector of its target, and returns all selectors of its namespace.
+    pub fn note_selector(&self, autoscaler: &Key, selector: Selector) -> Vec<(Key, Selector)> {
+        let mut state = self.state();
+        state.selectors.insert(autoscaler.clone(), selector);
+        let of_namespace = state.selectors.iter().filter(|(key, _)| key.namespace() == autoscaler.namespace());
+        of_namespace.map(|(key, selector)| (key.clone(), selector.clone())).collect()
+    }
+
+    /// Forgets one autoscaler.
+    pub fn forget(&self, autoscaler: &Key) {
+        let mut state = self.state();
+        state.histories.remove(autoscaler);
+        state.selectors.remove(autoscaler);
+    }
+
+    /// Forgets all autoscalers.
+    pub fn start_over(&self) {
+        *self.state() = State::default();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
