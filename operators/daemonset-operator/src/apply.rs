@@ -17,18 +17,16 @@ use shared::controllers::revisions::apply::{Creation, create, delete, label, ren
 use shared::controllers::revisions::truncation::Truncation;
 use shared::controllers::revisions::{ControllerRevision, NewRevision, REVISION_LABEL};
 use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
-use shared::runtime::clock::Clock;
-use shared::runtime::control::{
-    Claimed, Control, KeyControl, Patch, Preconditions, SlowStart, aggregate, slow_start, together,
-};
-use shared::runtime::events::{EventType, Recorder};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{Claimed, KeyControl, Patch, Preconditions, SlowStart, aggregate, slow_start, together};
+use shared::runtime::events::PlannedEvent;
 use shared::runtime::expectations::Expectations;
 
 use crate::memory::Failures;
 use crate::objects::pod::Pod;
 use crate::objects::{DAEMON_SETS, DaemonSet, DaemonSetStatus};
 use crate::observe::Observed;
-use crate::plan::reason::Why;
+use crate::plan::reasons::Why;
 use crate::plan::revisions::{RevisionPlan, Revisions, Update};
 use crate::plan::{Deletion, NewPod, Plan};
 use crate::status::is_in_between;
@@ -43,32 +41,20 @@ const SUCCEEDED_DAEMON_POD: &str = "SucceededDaemonPod";
 
 /// Writes for DaemonSets.
 pub(crate) struct Writer {
-    /// The writes of this controller.
-    pub(crate) control: Control,
+    pub(crate) ctx: ControllerContext,
     /// Pods, and the events about them.
     pub(crate) pods: PodControl,
     /// Statuses.
     pub(crate) statuses: StatusWriter,
-    /// Other events about DaemonSets.
-    pub(crate) recorder: Recorder,
     /// The creations and deletions that are not seen yet.
     pub(crate) expectations: Arc<Expectations>,
     /// The pods that have failed lately.
     pub(crate) failures: Arc<Failures>,
-    /// For how long to expect something.
-    pub(crate) clock: Clock,
-}
-
-/// The result of executing a plan.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// All that failed.
-    pub error: Option<anyhow::Error>,
 }
 
 impl Writer {
     fn control_of<'a>(&'a self, set: &'a DaemonSet) -> KeyControl<'a> {
-        self.control.for_key(&set.metadata.key, set.metadata.uid)
+        self.ctx.for_key(&set.metadata.key, set.metadata.uid)
     }
 
     /// Adopts and releases revisions; gives those that are the DaemonSet's own then.
@@ -149,7 +135,7 @@ impl Writer {
     /// The next try makes the name with another count. It is raised only if it is the one that the name was made with.
     async fn count_collision(&self, set: &DaemonSet) -> anyhow::Result<()> {
         let (key, known) = (&set.metadata.key, set.status.collision_count);
-        let live: DaemonSet = self.control.get(&DAEMON_SETS, key).await.context("cannot read the collision count")?;
+        let live: DaemonSet = self.ctx.get(&DAEMON_SETS, key).await.context("cannot read the collision count")?;
         if live.status.collision_count != known {
             bail!(
                 "found a stale collision count ({}, expected {}) of DaemonSet {:?} while processing; will retry until \
@@ -170,37 +156,31 @@ impl Writer {
     /// Says that nothing is done about a DaemonSet that selects all pods.
     pub(crate) fn refuse_everything(&self, set: &DaemonSet) {
         let message = "This daemon set is selecting all pods. A non-empty selector is required.".to_owned();
-        self.recorder.event(&set.reference(), EventType::Warning, SELECTING_ALL, message);
+        self.ctx.event(PlannedEvent::warning(set.reference(), SELECTING_ALL, message));
     }
 
     /// Creates pods, as far as that goes well, and deletes others, whatever became of the first ones.
     ///
     /// Upstream: `syncNodes`, `pkg/controller/daemon/daemon_controller.go`.
-    pub(crate) async fn apply(&self, observed: &Observed, revisions: &Revisions, plan: Plan) -> Outcome {
+    pub(crate) async fn apply(&self, observed: &Observed, revisions: &Revisions, plan: Plan) -> anyhow::Result<()> {
         let Plan { create, delete, look_again: _, reason: _ } = plan;
         if create.is_empty() && delete.is_empty() {
-            return Outcome::default();
+            return Ok(());
         }
         let set = &*observed.set;
         let (key, about) = (&set.metadata.key, set.reference());
-        let maker = match PodMaker::new(set, &revisions.hash) {
-            Ok(maker) => maker,
-            Err(error) => {
-                let error = anyhow::Error::from(error).context("cannot read the pod template");
-                return Outcome { error: Some(error) };
-            }
-        };
+        let maker = PodMaker::new(set, &revisions.hash).context("cannot read the pod template")?;
         for deletion in &delete {
             self.announce(set, &about, deletion);
         }
-        self.expectations.expect(key, create.len(), delete.iter().map(|deletion| deletion.uid), self.clock.now());
+        self.expectations.expect(key, create.len(), delete.iter().map(|deletion| deletion.uid), self.ctx.now());
         let SlowStart { succeeded: _, failed, skipped } =
             slow_start(create.len(), |at| self.create(set, &about, &maker, &create[at])).await;
         self.expectations.creations_observed(key, skipped);
         let mut errors: Vec<anyhow::Error> = failed;
         let deleted = together(delete.into_iter().map(|deletion| self.delete(key, &about, deletion))).await;
         errors.extend(deleted.into_iter().filter_map(Result::err));
-        Outcome { error: aggregate(errors).err() }
+        aggregate(errors)
     }
 
     /// Tells why a pod that has ended goes, and notes when the next one may.
@@ -210,11 +190,11 @@ impl Writer {
             Why::Failed(pause) => {
                 self.failures.remember(set, node, *pause);
                 let message = format!("Found failed daemon pod {key} on node {node}, will try to kill it");
-                self.recorder.event(about, EventType::Warning, FAILED_DAEMON_POD, message);
+                self.ctx.event(PlannedEvent::warning(about.clone(), FAILED_DAEMON_POD, message));
             }
             Why::Succeeded => {
                 let message = format!("Found succeeded daemon pod {key} on node {node}, will try to delete it");
-                self.recorder.event(about, EventType::Normal, SUCCEEDED_DAEMON_POD, message);
+                self.ctx.event(PlannedEvent::normal(about.clone(), SUCCEEDED_DAEMON_POD, message));
             }
             Why::Missing
             | Why::Surge
@@ -297,6 +277,6 @@ impl Writer {
     pub(crate) fn forget(&self, key: &Key) {
         self.expectations.forget(key);
         self.failures.forget(key);
-        self.control.forget(key, None);
+        self.ctx.forget(key, None);
     }
 }

@@ -14,22 +14,21 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
 use shared::controllers::pod_control::PodControl;
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, Reasoned};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::Reasoned;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::memory::Failures;
-use crate::metrics::DaemonSetMetrics;
 use crate::objects::{DAEMON_SETS, DaemonSet};
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::Plan;
 use crate::plan::ladder::{Ladder, Next};
-use crate::plan::reason::Reason;
+use crate::plan::reasons::Reason;
 use crate::status::{MIN_READY, next_check, next_status};
 use nodes::NodeController;
 
@@ -54,11 +53,11 @@ impl Operator for DaemonSetOperator {
         let caches = Arc::new(caches);
         let Informers { mut daemon_sets, mut nodes, mut pods, mut controller_revisions } = informers;
         let effects = setup.effects(&sets_queue);
-        daemon_sets.on_change(effects.of(&caches, |_, change| Caches::daemon_set_changed(change)));
+        daemon_sets.on_change(effects.with(changes::daemon_set_changed));
         pods.on_change(effects.of(&caches, Caches::pod_changed));
         controller_revisions.on_change(effects.of(&caches, Caches::revision_changed));
         nodes.on_change(effects.of(&caches, Caches::node_lost));
-        nodes.on_change(setup.effects(&nodes_queue).of(&caches, |_, change| Caches::node_changed(change)));
+        nodes.on_change(setup.effects(&nodes_queue).with(changes::node_changed));
         let need = daemon_sets.need(|_| true);
         setup.watch(daemon_sets);
         setup.watch_while(nodes, &need);
@@ -68,29 +67,22 @@ impl Operator for DaemonSetOperator {
         let failures = Arc::new(Failures::default());
         let forgetting = Arc::clone(&failures);
         setup.on_restore(move || forgetting.start_over());
-        let of_nodes = NodeController {
-            caches: Arc::clone(&caches),
-            sets: sets_queue.clone(),
-            clock: setup.clock(),
-            decisions: setup.decisions(&nodes_queue),
-        };
-        let control = setup.control(&sets_queue);
+        let of_nodes =
+            NodeController { caches: Arc::clone(&caches), sets: sets_queue.clone(), ctx: setup.context(&nodes_queue) };
+        let ctx = setup.context(&sets_queue);
         let writer = Writer {
-            pods: PodControl::new(control.clone(), setup.recorder()),
-            statuses: StatusWriter::new(DAEMON_SETS, Retry::OnError, control.clone(), setup.clock()),
-            control,
-            recorder: setup.recorder(),
+            pods: PodControl::new(ctx.control().clone(), ctx.recorder().clone()),
+            statuses: StatusWriter::new(DAEMON_SETS, Retry::OnError, ctx.clone()),
+            ctx: ctx.clone(),
             expectations: setup.expectations(&sets_queue),
             failures,
-            clock: setup.clock(),
         };
-        let of_sets = DaemonSetController {
-            caches,
-            writer,
-            metrics: DaemonSetMetrics::register(setup.metrics()),
-            clock: setup.clock(),
-            decisions: setup.decisions(&sets_queue),
-        };
+        let of_sets = DaemonSetController { caches, writer, ctx };
+        setup.count_held(
+            &sets_queue,
+            "daemonset_controller_stale_sync_skips",
+            "Total number of DaemonSet syncs skipped due to a stale watch cache",
+        );
         setup.work(Arc::new(of_sets), &sets_queue, flags.concurrent_daemonset_syncs);
         setup.work(Arc::new(of_nodes), &nodes_queue, flags.concurrent_daemonset_syncs);
     }
@@ -100,22 +92,20 @@ impl Operator for DaemonSetOperator {
 pub struct DaemonSetController {
     caches: Arc<Caches>,
     writer: Writer,
-    metrics: DaemonSetMetrics,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for DaemonSetController {
     /// Upstream: `syncDaemonSet`, `pkg/controller/daemon/daemon_controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let now = self.clock.now();
+        let now = self.ctx.now();
         let Some(observed) = self.observe(key, now) else {
             self.writer.forget(key);
             return Ok(Requeue::Done);
         };
         let mut ladder = Ladder::new(observed);
         let (mut hash, mut look_again, mut done) = (Text::default(), None, Ok(()));
-        while let Some(next) = ladder.next(self.clock.now()).context(NO_REVISION)? {
+        while let Some(next) = ladder.next(self.ctx.now()).context(NO_REVISION)? {
             let observed = &ladder.observed;
             match next {
                 Next::Refuse(plan) => {
@@ -144,9 +134,8 @@ impl Controller for DaemonSetController {
                         tracing::warn!(%key, error, "invalid update strategy");
                     }
                     (hash, look_again) = (revisions.hash.clone(), plan.look_again);
-                    let Outcome { error } = self.writer.apply(observed, &revisions, plan).await;
-                    if let Some(error) = error {
-                        done = Err(error);
+                    done = self.writer.apply(observed, &revisions, plan).await;
+                    if done.is_err() {
                         break;
                     }
                 }
@@ -165,12 +154,8 @@ impl Controller for DaemonSetController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let now = self.clock.now();
+        let now = self.ctx.now();
         self.observe(key, now).map(|observed| Ladder::new(observed).preview(now)).unwrap_or_default()
-    }
-
-    fn held(&self, resource: &str) {
-        self.metrics.observe_held(resource);
     }
 }
 
@@ -181,7 +166,7 @@ impl DaemonSetController {
 
     fn decide_unless(&self, is_settled: bool, key: &Key, plan: &impl Reasoned) {
         if !is_settled {
-            self.decisions.record(self.clock.now(), key, plan);
+            self.ctx.decide(key, plan);
         }
     }
 
@@ -204,7 +189,7 @@ impl DaemonSetController {
         look_again: Option<Timestamp>,
         done: anyhow::Result<()>,
     ) -> anyhow::Result<Requeue> {
-        let now = self.clock.now();
+        let now = self.ctx.now();
         let next = next_status(observed, hash, now);
         let written = match &next {
             Some(status) => self.writer.write_status(observed, status, done.is_err()).await.map(Some),

@@ -13,7 +13,6 @@ pub mod controller;
 pub mod facts;
 pub mod flags;
 pub mod memory;
-pub mod metrics;
 pub mod objects;
 pub mod observe;
 pub mod plan;

@@ -11,7 +11,7 @@ pub mod ladder;
 pub mod manage;
 pub mod nodes;
 pub mod places;
-pub mod reason;
+pub mod reasons;
 pub mod revisions;
 pub mod update;
 
@@ -29,7 +29,7 @@ use crate::objects::{DaemonSet, UpdateType};
 use crate::observe::Observed;
 use crate::status::numbers;
 use places::Places;
-use reason::{Reason, Why};
+use reasons::{Reason, Why};
 
 /// The most pods that one sync creates, and the most that it deletes; the next one waits until these were seen.
 ///

@@ -10,7 +10,7 @@ use shared::api::time::Time;
 use crate::objects::DaemonSetStatus;
 use crate::observe::Observed;
 use crate::plan::places::Places;
-use crate::plan::reason::Numbers;
+use crate::plan::reasons::Numbers;
 
 /// The purpose of the timer while a ready pod is not available yet.
 pub const MIN_READY: &str = "minReadySeconds of a pod";

@@ -14,26 +14,22 @@ use shared::api::object::{Kind, Meta, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS};
 use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
-use shared::runtime::control::{Claimed, Control, DeleteOptions, KeyControl, Patch, Preconditions, Written, aggregate};
-use shared::runtime::events::Recorder;
+use shared::runtime::api_error::ResultExt;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{Claimed, DeleteOptions, KeyControl, Patch, Preconditions, Written, aggregate};
 
 use self::bodies::{CreateBody, UpdateBody, rollback_patch};
 use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 use crate::observe::Observed;
 use crate::plan::new_replica_set::Creation;
-use crate::plan::{
-    NewReplicaSet, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, StatusScope, Step,
-};
+use crate::plan::{NewReplicaSet, Plan, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, StatusScope, Step};
 use crate::status::StatusPatch;
 
 /// Writes for Deployments.
 pub(crate) struct Writer {
-    /// The writes of this controller.
-    pub(crate) control: Control,
+    pub(crate) ctx: ControllerContext,
     /// Statuses.
     pub(crate) statuses: StatusWriter,
-    /// Events about Deployments.
-    pub(crate) recorder: Recorder,
 }
 
 /// The result of executing a plan.
@@ -79,13 +75,7 @@ impl Writer {
     }
 
     fn control_of<'a>(&'a self, deployment: &'a Deployment) -> KeyControl<'a> {
-        self.control.for_key(&deployment.metadata.key, deployment.metadata.uid)
-    }
-
-    /// Records an event about a Deployment.
-    pub(crate) fn event(&self, deployment: &Deployment, event: PlannedEvent) {
-        let PlannedEvent { kind, reason, message } = event;
-        self.recorder.event(&deployment.reference(), kind, reason, message);
+        self.ctx.for_key(&deployment.metadata.key, deployment.metadata.uid)
     }
 
     /// Execute the steps of a plan. Its revision and condition are written with the status.
@@ -115,7 +105,7 @@ impl Writer {
                     outcome.version = version;
                 }),
                 Step::Event(event) => {
-                    self.event(deployment, event);
+                    self.ctx.event(event);
                     Ok(())
                 }
                 Step::Fail(message) => Err(Failure::of(anyhow!(message))),
@@ -162,7 +152,7 @@ impl Writer {
             .with_context(|| format!("cannot update replica set {key}"))
             .map_err(|error| Failure { error, before_status })?;
         if let Some(event) = event {
-            self.event(deployment, event);
+            self.ctx.event(event);
         }
         Ok(written.metadata.resource_version)
     }
@@ -171,12 +161,8 @@ impl Writer {
         let ReplicaSetDeletion { key, uid, resource_version, why: _ } = deletion;
         let preconditions = Preconditions { uid, resource_version: Some(resource_version) };
         let options = DeleteOptions::of(preconditions);
-        match self.control_of(deployment).delete(&REPLICA_SETS, &key, &options).await {
-            Err(error) if !error.is_not_found() => {
-                Err(error).with_context(|| format!("cannot delete replica set {key}"))
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
+        let deleted = self.control_of(deployment).delete(&REPLICA_SETS, &key, &options).await;
+        deleted.unless_gone().map(drop).with_context(|| format!("cannot delete replica set {key}"))
     }
 
     async fn roll_back(&self, deployment: &Deployment, rollback: Rollback) -> Result<ResourceVersion, Failure> {
@@ -191,7 +177,7 @@ impl Writer {
             .context("cannot roll back")
             .map_err(|error| Failure { error, before_status: true })?;
         if let Some(event) = event {
-            self.event(deployment, event);
+            self.ctx.event(event);
         }
         Ok(written.metadata.resource_version)
     }

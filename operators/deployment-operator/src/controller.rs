@@ -8,8 +8,7 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::api::resource::DEPLOYMENTS;
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::context::ControllerContext;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -21,7 +20,7 @@ use crate::objects::{Deployment, ReplicaSet};
 use crate::observe::{Caches, Informers, Observed, live_pods};
 use crate::plan::ladder::{Next, next};
 use crate::plan::new_replica_set::{AfterCreation, Creation, after_creation};
-use crate::plan::reason::Reason;
+use crate::plan::reasons::Reason;
 use crate::plan::{StatusScope, live_read, progress};
 use crate::status::next_status;
 
@@ -37,17 +36,16 @@ impl Operator for DeploymentOperator {
         let (caches, Informers { mut deployments, mut replica_sets }) = Caches::new();
         let caches = Arc::new(caches);
         let effects = setup.effects(&queue);
-        deployments.on_change(effects.of(&caches, |_, change| Caches::deployment_changed(change)));
+        deployments.on_change(effects.with(changes::deployment_changed));
         replica_sets.on_change(effects.of(&caches, Caches::replica_set_changed));
         let need = deployments.need(|_| true);
         setup.watch(deployments);
         setup.watch_while(replica_sets, &need);
 
-        let (control, clock, decisions) = (setup.control(&queue), setup.clock(), setup.decisions(&queue));
-        let statuses = StatusWriter::new(DEPLOYMENTS, Retry::Never, control.clone(), clock.clone());
-        let writer = Writer { control, statuses, recorder: setup.recorder() };
-        let controller = Arc::new(DeploymentController { caches, writer, clock, decisions });
-        setup.work(controller, &queue, flags.concurrent_deployment_syncs);
+        let ctx = setup.context(&queue);
+        let statuses = StatusWriter::new(DEPLOYMENTS, Retry::Never, ctx.clone());
+        let controller = DeploymentController { caches, writer: Writer { ctx: ctx.clone(), statuses }, ctx };
+        setup.work(Arc::new(controller), &queue, flags.concurrent_deployment_syncs);
     }
 }
 
@@ -55,20 +53,19 @@ impl Operator for DeploymentOperator {
 pub struct DeploymentController {
     caches: Arc<Caches>,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for DeploymentController {
     /// Upstream: `syncDeployment`, `pkg/controller/deployment/deployment_controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.caches.observe(key) else {
-            self.writer.control.forget(key, None);
+            self.ctx.forget(key, None);
             return Ok(Requeue::Done);
         };
         let (observed, outcome) = self.act(observed).await?;
 
-        let now = self.clock.now();
+        let now = self.ctx.now();
         let status = next_status(&observed, &outcome, now);
         let written = match &status {
             Some(status) => self.writer.write_status(&observed, status, outcome.failure.is_some()).await.map(Some),
@@ -96,7 +93,7 @@ impl Controller for DeploymentController {
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let observed = self.caches.observe(key);
-        observed.map(|observed| next(observed, self.clock.now()).1.stage()).into_iter().collect()
+        observed.map(|observed| next(observed, self.ctx.now()).1.stage()).into_iter().collect()
     }
 }
 
@@ -104,22 +101,21 @@ impl DeploymentController {
     /// Executes the stages. A plan that creates the new ReplicaSet is followed by another one.
     async fn act(&self, mut observed: Observed) -> anyhow::Result<(Observed, Outcome)> {
         loop {
-            let now = self.clock.now();
-            let (known, stage) = next(observed, now);
+            let (known, stage) = next(observed, self.ctx.now());
             let key = &known.deployment.metadata.key;
             observed = match stage {
                 Next::Claim(claim) => {
-                    self.decisions.record(now, key, &claim);
+                    self.ctx.decide(key, &claim);
                     let replica_sets = self.writer.claim(&known, claim).await?;
                     known.claimed(replica_sets)
                 }
                 Next::ListPods(live_read) => {
-                    self.decisions.record(now, key, &live_read);
-                    let pods = live_pods(&self.writer.control, &known.deployment).await?;
+                    self.ctx.decide(key, &live_read);
+                    let pods = live_pods(self.ctx.control(), &known.deployment).await?;
                     known.with_live_pods(pods)
                 }
                 Next::Act(plan) => {
-                    self.decisions.record(now, key, &plan);
+                    self.ctx.decide(key, &plan);
                     if let Reason::InvalidSelector { error } = &plan.reason {
                         tracing::warn!(%key, %error, "invalid selector");
                     }
@@ -150,9 +146,9 @@ impl DeploymentController {
             | Creation::Failed(_) => creation,
         };
         let AfterCreation { new, progressing, collision_count, event } =
-            after_creation(&observed, &planned, &creation, self.clock.now());
+            after_creation(&observed, &planned, &creation, self.ctx.now());
         if let Some(event) = event {
-            self.writer.event(&observed.deployment, event);
+            self.ctx.event(event);
         }
         if collision_count.is_some() {
             // Not a failure: the count is written with the status, and that brings the key back for another name.

@@ -11,7 +11,7 @@ pub mod limits;
 pub mod live_read;
 pub mod new_replica_set;
 pub mod progress;
-pub mod reason;
+pub mod reasons;
 mod recreate;
 pub mod replica_sets;
 mod revision;
@@ -25,17 +25,16 @@ use std::fmt;
 use jiff::Timestamp;
 use shared::api::condition::Condition;
 use shared::api::intern::Text;
+use shared::api::object::Kind;
 use shared::runtime::decisions::{self, Reasoned};
-use shared::runtime::events::EventType;
+use shared::runtime::events::PlannedEvent;
 
-use crate::objects::{Strategy, reasons};
+use crate::objects::{self, Strategy};
 use crate::observe::Observed;
-use reason::{Reason, Rollout};
+use reasons::{Reason, Rollout};
 use replica_sets::ReplicaSets;
 use revision::{Agreement, agree};
-pub use step::{
-    NewReplicaSet, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, RollbackTarget, Scale, Step,
-};
+pub use step::{NewReplicaSet, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, RollbackTarget, Scale, Step};
 use step::{Resize, updates};
 
 /// One sync, decided.
@@ -72,7 +71,8 @@ pub enum StatusScope {
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if observed.deployment.selects_everything() {
         let message = "This deployment is selecting all pods. A non-empty selector is required.".to_owned();
-        let event = PlannedEvent { kind: EventType::Warning, reason: reasons::SELECTING_ALL, message };
+        let about = observed.deployment.reference();
+        let event = PlannedEvent::warning(about, objects::reasons::SELECTING_ALL, message);
         return Plan::of(Reason::SelectsEverything, vec![Step::Event(event)], StatusScope::ObservedGeneration);
     }
     if let Err(invalid) = observed.deployment.selector() {
@@ -88,7 +88,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     } else {
         decide(observed, &sets)
     };
-    let steps = updates(observed.spec(), update, resizes).chain(then).collect();
+    let steps = updates(&observed.deployment, update, resizes).chain(then).collect();
     Plan { revision, progressing: pause.or(progressing), ..Plan::of(reason, steps, status) }
 }
 

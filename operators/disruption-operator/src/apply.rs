@@ -9,19 +9,17 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 use shared::runtime::api_error::ApiError;
-use shared::runtime::control::{Control, Preconditions};
-use shared::runtime::events::Recorder;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::Preconditions;
 
 use crate::objects::{BudgetCondition, BudgetStatus, Failure, POD_DISRUPTION_BUDGETS};
 use crate::observe::{Caches, Observed};
 use crate::plan::Plan;
 use crate::plan::counts::Counts;
-use crate::plan::notices::PlannedEvent;
 
 /// Writes for budgets.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
-    pub(crate) recorder: Recorder,
+    pub(crate) ctx: ControllerContext,
     /// The memory of written statuses.
     pub(crate) caches: Arc<Caches>,
 }
@@ -39,8 +37,8 @@ impl Writer {
     /// Execute the plan.
     pub(crate) fn apply(&self, plan: Plan) -> Outcome {
         let Plan { notices, counts, recheck } = plan;
-        for PlannedEvent { about, kind, reason, message } in notices {
-            self.recorder.event(&about, kind, reason, message);
+        for notice in notices {
+            self.ctx.event(notice);
         }
         Outcome { counts, recheck }
     }
@@ -57,7 +55,7 @@ impl Writer {
         let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
         let patch = StatusPatch::new(&observed.budget.status, status);
         memory.decided.writes(&meta.key, status.clone());
-        let control = self.control.for_key(&meta.key, meta.uid);
+        let control = self.ctx.for_key(&meta.key, meta.uid);
         control.patch_status(&POD_DISRUPTION_BUDGETS, &meta.key, preconditions, &patch).await?;
         memory.statuses.wrote(&meta.key, now);
         Ok(())

@@ -12,8 +12,8 @@ use shared::api::explain::{self, Subject};
 use shared::api::object::{Key, Kind};
 use shared::controllers::status_throttle::NEXT_STATUS;
 use shared::runtime::api_error::ApiError;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::{Backoff, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -25,10 +25,9 @@ use crate::objects::{Failure, PodDisruptionBudget};
 use crate::observe::scales::live_scales;
 use crate::observe::search::Scope;
 use crate::observe::{Caches, Informers, Observed, are_pods_behind};
-use crate::plan::notices::PlannedEvent;
 use crate::plan::{Stage, next_stage};
 use crate::status::{has_only_counts, next_status};
-use changes::{budget_changed, overlap_changed, pod_changed, remember, stale_pod_changed};
+use changes::{remember, stale_pod_changed};
 use search::{FIRST, PURPOSE, SearchController};
 use stale_pods::StalePodController;
 
@@ -50,28 +49,19 @@ impl Operator for DisruptionOperator {
         let searches = setup.queue(facts::SEARCHES.name, Backoff::default());
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
-        follow(setup, &caches, informers, [&budgets, &stale]);
-        let control = setup.control(&budgets);
+        let (ctx, stale_ctx) = (setup.context(&budgets), setup.context(&stale));
+        follow(setup, &caches, informers, (&budgets, &ctx), (&stale, &stale_ctx));
         let controller = DisruptionController {
             caches: Arc::clone(&caches),
-            writer: Writer { control, recorder: setup.recorder(), caches: Arc::clone(&caches) },
-            clock: setup.clock(),
-            decisions: setup.decisions(&budgets),
+            writer: Writer { ctx: ctx.clone(), caches: Arc::clone(&caches) },
+            ctx,
         };
-        let control = setup.control(&stale);
         let stale_pods = StalePodController {
             caches: Arc::clone(&caches),
-            writer: stale::Writer { control, clock: setup.clock() },
-            clock: setup.clock(),
-            decisions: setup.decisions(&stale),
+            writer: stale::Writer { ctx: stale_ctx.clone() },
+            ctx: stale_ctx,
         };
-        let search = SearchController {
-            caches,
-            control: setup.control(&searches),
-            stale: stale.clone(),
-            clock: setup.clock(),
-            decisions: setup.decisions(&searches),
-        };
+        let search = SearchController { caches, stale: stale.clone(), ctx: setup.context(&searches) };
         let first = searches.clone();
         setup.at_start(move || Scope::EVERY.iter().for_each(|scope| first.add_after(&scope.key(), FIRST, PURPOSE)));
         setup.work(Arc::new(controller), &budgets, WORKERS);
@@ -85,20 +75,22 @@ fn follow(
     setup: &mut Setup,
     caches: &Arc<Caches>,
     Informers { mut pod_disruption_budgets, mut pods }: Informers,
-    [budgets, stale]: [&Queue; 2],
+    (budgets, ctx): (&Queue, &ControllerContext),
+    (stale, stale_ctx): (&Queue, &ControllerContext),
 ) {
     let effects = setup.effects(budgets);
-    pod_disruption_budgets.on_change(effects.of(caches, budget_changed));
+    pod_disruption_budgets.on_change(effects.of(caches, Caches::budget_changed));
     let known = Arc::clone(caches);
     pod_disruption_budgets.on_change(move |change| remember(&known.memory, change));
     let known = Arc::clone(caches);
     setup.on_restore(move || known.memory.start_over());
-    pods.on_change(effects.of(caches, pod_changed));
-    pods.on_change(setup.effects(stale).of(&Arc::new(setup.clock()), stale_pod_changed));
-    let (known, recorder) = (Arc::clone(caches), setup.recorder());
+    pods.on_change(effects.of(caches, Caches::pod_changed));
+    let (effects, clock) = (setup.effects(stale), stale_ctx.clone());
+    pods.on_change(effects.with(move |change| stale_pod_changed(change, clock.now())));
+    let (known, ctx) = (Arc::clone(caches), ctx.clone());
     pods.on_change(move |change| {
-        if let Some(PlannedEvent { about, kind, reason, message }) = overlap_changed(&known, change) {
-            recorder.event(&about, kind, reason, message);
+        if let Some(warning) = known.overlap_changed(change) {
+            ctx.event(warning);
         }
     });
     let need = pod_disruption_budgets.need(|_| true);
@@ -111,22 +103,21 @@ fn follow(
 struct DisruptionController {
     caches: Arc<Caches>,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for DisruptionController {
     /// Upstream: `sync` and `trySync`, `pkg/controller/disruption/disruption.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Writer { control, .. } = &self.writer;
         let Some(mut observed) = self.caches.observe(key) else {
-            control.forget(key, None);
+            self.ctx.forget(key, None);
             return Ok(Requeue::Done);
         };
         let (plan, now) = loop {
-            let now = self.clock.now();
+            let now = self.ctx.now();
             let stage = next_stage(&observed, now);
-            self.decisions.record(now, key, &stage);
+            self.ctx.decide(key, &stage);
+            let control = self.ctx.control();
             match stage {
                 Stage::SeeEvictions(_) if are_pods_behind(&self.caches, control, &observed) => {
                     return Ok(Requeue::After(SOON, "pods as new as the evictions"));
@@ -156,7 +147,7 @@ impl Controller for DisruptionController {
 
     fn preview(&self, key: &Key) -> Vec<explain::Stage> {
         let observed = self.caches.observe(key);
-        observed.iter().map(|observed| stage(&next_stage(observed, self.clock.now()))).collect()
+        observed.iter().map(|observed| stage(&next_stage(observed, self.ctx.now()))).collect()
     }
 }
 
@@ -171,7 +162,7 @@ impl DisruptionController {
         }
         let is_sent = !matches!(error, ApiError::NotLeading | ApiError::Shadow);
         if is_sent && !error.is_conflict() && outcome.counts.is_ok() {
-            let now = self.clock.now();
+            let now = self.ctx.now();
             let failed = Outcome { counts: Err(Failure::passing(&error)), recheck: None };
             if let Some(status) = next_status(observed, &failed, now) {
                 self.writer.write_status(observed, &status, now).await?;

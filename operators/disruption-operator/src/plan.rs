@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::runtime::events::PlannedEvent;
 use shared::runtime::flags::GoDuration;
 
 use crate::objects::Failure;
@@ -23,7 +24,6 @@ use crate::observe::scales::Scales;
 use counts::Counts;
 use disrupted::{Disrupted, disrupted};
 use expected::{Expected, expected};
-use notices::PlannedEvent;
 use reasons::Reason;
 
 /// One stage of a sync. Each stage but the last adds to the observation.

@@ -24,6 +24,11 @@ impl Operator for ReplicaSetOperator {
         let queue = setup.queue(QUEUE.name, Backoff::default());
         let metrics = ReplicaSetMetrics::register(setup.metrics());
         let controller = ReplicaController::<ReplicaSet, _>::new(setup, &queue, metrics, flags.rejected_pod_backoff);
+        setup.count_held(
+            &queue,
+            "replicaset_controller_stale_sync_skips",
+            "Total number of ReplicaSet syncs skipped due to a stale watch cache",
+        );
         setup.work(Arc::new(controller), &queue, flags.concurrent_replicaset_syncs);
     }
 }

@@ -3,8 +3,6 @@
 //! Left out: what every operator shows (queues, requests, leadership), which is [`shared::runtime::metrics`]'.
 
 use jiff::{SignedDuration, Timestamp};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::pod::PodView;
 use shared::controllers::replicas::pod::Pod;
@@ -18,16 +16,11 @@ const AGE_RATIO_HELP: &str = "The ratio of chosen deleted pod's ages to the curr
     Should be <2. The intent of this metric is to measure the rough efficacy of the LogarithmicScaleDown feature gate's \
     effect on the sorting (and deletion) of pods when a replicaset scales down. This only considers Ready pods when \
     calculating and reporting";
-const STALE_SYNC_SKIPS: &str = "replicaset_controller_stale_sync_skips";
-const STALE_SYNC_SKIPS_HELP: &str = "Total number of ReplicaSet syncs skipped due to a stale watch cache";
-
-type GroupResource = [(&'static str, String); 2];
 
 /// The metrics of this operator.
 #[derive(Clone)]
 pub struct ReplicaSetMetrics {
     age_ratio: Histogram,
-    stale_sync_skips: Family<GroupResource, Counter>,
 }
 
 impl ReplicaSetMetrics {
@@ -36,10 +29,8 @@ impl ReplicaSetMetrics {
     /// Upstream: `Register`, `pkg/controller/replicaset/metrics/metrics.go`.
     pub fn register(metrics: &Metrics) -> Self {
         let age_ratio = Histogram::new(exponential_buckets(0.25, 2.0, 6));
-        let stale_sync_skips = Family::default();
         metrics.register(AGE_RATIO, AGE_RATIO_HELP, age_ratio.clone());
-        metrics.register(STALE_SYNC_SKIPS, STALE_SYNC_SKIPS_HELP, stale_sync_skips.clone());
-        Self { age_ratio, stale_sync_skips }
+        Self { age_ratio }
     }
 }
 
@@ -48,12 +39,6 @@ impl ReplicaMetrics for ReplicaSetMetrics {
         for ratio in deletion_age_ratios(plan, now) {
             self.age_ratio.observe(ratio);
         }
-    }
-
-    fn observe_held(&self, resource: &str) {
-        let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
-        let labels = [("group", group.to_owned()), ("resource", resource.to_owned())];
-        self.stale_sync_skips.get_or_create(&labels).inc();
     }
 }
 

@@ -20,8 +20,9 @@ use shared::controllers::revisions::ControllerRevision;
 use shared::controllers::revisions::apply::{Creation, create, delete, renumber};
 use shared::controllers::revisions::truncation::Truncation;
 use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
-use shared::runtime::control::{Claimed, Control, KeyControl, Patch, aggregate};
-use shared::runtime::events::{EventType, Recorder};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{Claimed, KeyControl, Patch, aggregate};
+use shared::runtime::events::PlannedEvent;
 
 use crate::objects::pod::Pod;
 use crate::objects::{StatefulSet, StatefulSetStatus};
@@ -34,12 +35,9 @@ use pods::OfSet;
 
 /// Writes for StatefulSets.
 pub(crate) struct Writer {
-    /// The writes of this controller.
-    pub(crate) control: Control,
+    pub(crate) ctx: ControllerContext,
     /// Statuses.
     pub(crate) statuses: StatusWriter,
-    /// Events about StatefulSets.
-    pub(crate) recorder: Recorder,
 }
 
 /// The result of executing a plan.
@@ -55,7 +53,7 @@ pub struct Outcome {
 
 impl Writer {
     fn control_of<'a>(&'a self, set: &'a StatefulSet) -> KeyControl<'a> {
-        self.control.for_key(&set.metadata.key, set.metadata.uid)
+        self.ctx.for_key(&set.metadata.key, set.metadata.uid)
     }
 
     /// Adopts revisions.
@@ -139,7 +137,7 @@ impl Writer {
 
     /// Tells that replacements of rejected pods wait from now on.
     pub(crate) fn tell_of_back_off(&self, set: &StatefulSet, begun: &Rejection) {
-        self.recorder.event(&set.reference(), EventType::Warning, REJECTED_POD_BACKOFF, begun.to_string());
+        self.ctx.event(PlannedEvent::warning(set.reference(), REJECTED_POD_BACKOFF, begun.to_string()));
     }
 
     /// Deletes revisions, up to the first failure.

@@ -10,8 +10,7 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::controllers::rejections::{HELD_BACK, Rejections};
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, Reasoned};
+use shared::runtime::context::ControllerContext;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -26,7 +25,7 @@ use crate::objects::pod::Pod;
 use crate::objects::{STATEFUL_SETS, StatefulSet};
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::ladder::{Ladder, Next};
-use crate::plan::reason::Reason;
+use crate::plan::reasons::Reason;
 use crate::plan::revisions::{Revisions, Update};
 use crate::plan::stuck::{BUDGET, BUDGET_RETRY};
 use crate::plan::{Plan, unavailability};
@@ -49,7 +48,7 @@ impl Operator for StatefulSetOperator {
             stateful_sets.on_change(move |change| forgotten.set_changed(&change));
         }
         let effects = setup.effects(&queue);
-        stateful_sets.on_change(effects.of(&caches, |_, change| Caches::stateful_set_changed(change)));
+        stateful_sets.on_change(effects.with(changes::stateful_set_changed));
         pods.on_change(effects.of(&caches, Caches::pod_changed));
         persistent_volume_claims.on_change(effects.of(&caches, Caches::claim_changed));
         let need = stateful_sets.need(|_| true);
@@ -59,17 +58,21 @@ impl Operator for StatefulSetOperator {
         setup.watch_beside(controller_revisions, &need);
         setup.watch_beside(persistent_volume_claims, &makes_claims);
 
-        let control = setup.control(&queue);
-        let statuses = StatusWriter::new(STATEFUL_SETS, Retry::OnConflict, control.clone(), setup.clock());
+        let ctx = setup.context(&queue);
+        let statuses = StatusWriter::new(STATEFUL_SETS, Retry::OnConflict, ctx.clone());
         let controller = StatefulSetController {
             caches,
             rejected,
-            writer: Writer { control, statuses, recorder: setup.recorder() },
+            writer: Writer { ctx: ctx.clone(), statuses },
             gates: flags.feature_gates,
             metrics: StatefulSetMetrics::register(setup.metrics()),
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
+            ctx,
         };
+        setup.count_held(
+            &queue,
+            "statefulset_controller_stale_sync_skips",
+            "Total number of StatefulSet syncs skipped due to a stale watch cache",
+        );
         setup.work(Arc::new(controller), &queue, flags.concurrent_statefulset_syncs);
     }
 }
@@ -82,37 +85,36 @@ pub struct StatefulSetController {
     writer: Writer,
     gates: FeatureGates,
     metrics: StatefulSetMetrics,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for StatefulSetController {
     /// Upstream: `sync`, `pkg/controller/statefulset/stateful_set.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.caches.observe(key) else {
-            self.writer.control.forget(key, None);
+            self.ctx.forget(key, None);
             self.metrics.forget(key);
             return Ok(Requeue::Done);
         };
         let mut ladder = Ladder::new(observed);
         let (mut managed, mut truncated) = (Ok(Requeue::Done), Ok(()));
-        while let Some(next) = ladder.next(self.gates, self.clock.now())? {
+        while let Some(next) = ladder.next(self.gates, self.ctx.now())? {
             let observed = &ladder.observed;
             match next {
                 Next::Refuse(plan) => {
-                    self.decide(key, &plan);
+                    self.ctx.decide(key, &plan);
                     if let Reason::InvalidSelector { error } = &plan.reason {
                         tracing::warn!(%key, %error, "invalid selector");
                     }
                 }
                 Next::ClaimRevisions(claim) if claim.is_settled() => {}
                 Next::ClaimRevisions(claim) => {
-                    self.decide(key, &claim);
+                    self.ctx.decide(key, &claim);
                     self.writer.claim_revisions(observed, claim).await?;
                 }
                 Next::ClaimPods(claim) => {
                     if !claim.is_settled() {
-                        self.decide(key, &claim);
+                        self.ctx.decide(key, &claim);
                     }
                     let pods = self.writer.claim_pods(observed, claim).await?;
                     let rejections = self.judge(&observed.set, &pods);
@@ -120,18 +122,18 @@ impl Controller for StatefulSetController {
                 }
                 Next::Revise(plan) => {
                     if !matches!(plan.update, Update::Keep(_)) {
-                        self.decide(key, &plan);
+                        self.ctx.decide(key, &plan);
                     }
                     let revisions = self.writer.revise(observed, plan).await?;
                     ladder = ladder.revised(revisions);
                 }
                 Next::Manage(plan, revisions) => {
-                    self.decide(key, &plan);
+                    self.ctx.decide(key, &plan);
                     managed = self.manage(observed, &revisions, plan).await;
                 }
                 Next::Truncate(truncation) if truncation.delete.is_empty() => {}
                 Next::Truncate(truncation) => {
-                    self.decide(key, &truncation);
+                    self.ctx.decide(key, &truncation);
                     let deleted = self.writer.truncate(observed, truncation).await;
                     truncated = deleted.context("cannot truncate the history");
                 }
@@ -148,27 +150,19 @@ impl Controller for StatefulSetController {
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let Some(observed) = self.caches.observe(key) else { return Vec::new() };
-        let (now, set) = (self.clock.now(), observed.set.metadata.uid);
+        let (now, set) = (self.ctx.now(), observed.set.metadata.uid);
         let look = |pods: &[Arc<Pod>]| {
             self.rejected.as_ref().map(|rejected| rejected.look(set, pods, now)).unwrap_or_default()
         };
         Ladder::new(observed).preview(self.gates, now, look)
     }
-
-    fn held(&self, resource: &str) {
-        self.metrics.observe_held(resource);
-    }
 }
 
 impl StatefulSetController {
-    fn decide(&self, key: &Key, plan: &impl Reasoned) {
-        self.decisions.record(self.clock.now(), key, plan);
-    }
-
     /// Count the pods that their nodes have rejected.
     fn judge(&self, set: &StatefulSet, pods: &[Arc<Pod>]) -> Rejections {
         let Some(rejected) = &self.rejected else { return Rejections::default() };
-        let (rejections, begun) = rejected.note(set.metadata.uid, pods, self.clock.now());
+        let (rejections, begun) = rejected.note(set.metadata.uid, pods, self.ctx.now());
         if let Some(begun) = begun {
             self.writer.tell_of_back_off(set, &begun);
         }
@@ -177,14 +171,14 @@ impl StatefulSetController {
 
     /// Write pods, their volume claims, and the status.
     async fn manage(&self, observed: &Observed, revisions: &Revisions, plan: Plan) -> anyhow::Result<Requeue> {
-        let (now, set) = (self.clock.now(), &*observed.set);
+        let (now, set) = (self.ctx.now(), &*observed.set);
         if self.gates.max_unavailable && plan.reason != Reason::BeingDeleted {
             let unavailability = unavailability(observed, now);
             self.metrics.observe(&set.metadata.key, set.spec.pod_management_policy, unavailability);
         }
         let outcome = self.writer.apply(observed, revisions, plan).await;
         let budget = outcome.refused.as_ref().map(|refused| {
-            self.decide(&set.metadata.key, refused);
+            self.ctx.decide(&set.metadata.key, refused);
             (BUDGET_RETRY, BUDGET)
         });
         let next = next_status(observed, revisions, &outcome, now);
@@ -199,11 +193,11 @@ impl StatefulSetController {
         };
         let available = next_check(observed, revisions, now);
         let available = available.map(|at| {
-            let delay = self.clock.now().duration_until(at.timestamp());
+            let delay = self.ctx.now().duration_until(at.timestamp());
             (Duration::try_from(delay).unwrap_or_default(), MIN_READY)
         });
         let has_rejected = observed.pods.iter().any(|pod| pod.rejection.is_some());
-        let held = observed.rejections.wait(self.clock.now()).filter(|_| has_rejected);
+        let held = observed.rejections.wait(self.ctx.now()).filter(|_| has_rejected);
         Ok(Requeue::earliest([available, budget, later, held.map(|delay| (delay, HELD_BACK))]))
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Left out: what every operator shows (queues, requests, leadership), which is [`shared::runtime::metrics`]'.
 
-use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use shared::api::object::Key;
@@ -15,10 +14,7 @@ const MAX_UNAVAILABLE: &str = "statefulset_controller_statefulset_max_unavailabl
 const MAX_UNAVAILABLE_HELP: &str = "Maximum number of unavailable pods allowed during StatefulSet rolling updates";
 const UNAVAILABLE_REPLICAS: &str = "statefulset_controller_statefulset_unavailable_replicas";
 const UNAVAILABLE_REPLICAS_HELP: &str = "Current number of unavailable pods in StatefulSet";
-const STALE_SYNC_SKIPS: &str = "statefulset_controller_stale_sync_skips";
-const STALE_SYNC_SKIPS_HELP: &str = "Total number of StatefulSet syncs skipped due to a stale watch cache";
 
-type GroupResource = [(&'static str, String); 2];
 type OfSet = [(&'static str, String); 3];
 
 /// The metrics of this operator.
@@ -26,20 +22,17 @@ type OfSet = [(&'static str, String); 3];
 pub struct StatefulSetMetrics {
     max_unavailable: Family<OfSet, Gauge>,
     unavailable_replicas: Family<OfSet, Gauge>,
-    stale_sync_skips: Family<GroupResource, Counter>,
 }
 
 impl StatefulSetMetrics {
     /// Registers them with the process's metrics.
     ///
-    /// Upstream: `Register`, `pkg/controller/statefulset/metrics/metrics.go`, which forgets the last of them.
+    /// Upstream: `Register`, `pkg/controller/statefulset/metrics/metrics.go`.
     pub fn register(metrics: &Metrics) -> Self {
         let (max_unavailable, unavailable_replicas) = (Family::default(), Family::default());
-        let stale_sync_skips = Family::default();
         metrics.register(MAX_UNAVAILABLE, MAX_UNAVAILABLE_HELP, max_unavailable.clone());
         metrics.register(UNAVAILABLE_REPLICAS, UNAVAILABLE_REPLICAS_HELP, unavailable_replicas.clone());
-        metrics.register(STALE_SYNC_SKIPS, STALE_SYNC_SKIPS_HELP, stale_sync_skips.clone());
-        Self { max_unavailable, unavailable_replicas, stale_sync_skips }
+        Self { max_unavailable, unavailable_replicas }
     }
 
     /// Shows how many pods of a StatefulSet are unavailable, and how many may be.
@@ -57,13 +50,6 @@ impl StatefulSetMetrics {
             self.unavailable_replicas.remove(&labels);
             self.max_unavailable.remove(&labels);
         }
-    }
-
-    /// Counts a sync that was put off; `resource` as upstream prints it, such as `statefulsets.apps`.
-    pub fn observe_held(&self, resource: &str) {
-        let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
-        let labels = [("group", group.to_owned()), ("resource", resource.to_owned())];
-        self.stale_sync_skips.get_or_create(&labels).inc();
     }
 }
 

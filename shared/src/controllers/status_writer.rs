@@ -7,9 +7,9 @@ use anyhow::Context;
 use super::status_throttle::{NEXT_STATUS, StatusThrottle};
 use crate::api::object::{Key, ResourceVersion, Uid};
 use crate::api::resource::Resource;
-use crate::runtime::api_error::ApiError;
-use crate::runtime::clock::Clock;
-use crate::runtime::control::{Control, Patch, Preconditions, Written};
+use crate::runtime::api_error::{ApiError, ResultExt};
+use crate::runtime::context::ControllerContext;
+use crate::runtime::control::{Patch, Preconditions, Written};
 
 /// The failures after which a status is written once more, on the live state: its counts are current, whatever changed
 /// the object in between.
@@ -63,25 +63,24 @@ impl StatusWrite {
 pub struct StatusWriter {
     resource: Resource,
     retry: Retry,
-    control: Control,
-    clock: Clock,
+    ctx: ControllerContext,
     throttle: StatusThrottle,
 }
 
 impl StatusWriter {
     /// A writer for the objects of this resource.
-    pub fn new(resource: Resource, retry: Retry, control: Control, clock: Clock) -> Self {
-        Self { resource, retry, control, clock, throttle: StatusThrottle::default() }
+    pub fn new(resource: Resource, retry: Retry, ctx: ControllerContext) -> Self {
+        Self { resource, retry, ctx, throttle: StatusThrottle::default() }
     }
 
     /// Write a status, unless it can wait and has to.
     pub async fn write(&self, status: NewStatus<'_>) -> anyhow::Result<StatusWrite> {
         let NewStatus { key, uid, version, patch, can_wait } = status;
-        let wait = self.throttle.wait(key, self.clock.now());
+        let wait = self.throttle.wait(key, self.ctx.now());
         if let Some(delay) = wait.filter(|_| can_wait) {
             return Ok(StatusWrite::Waits(delay));
         }
-        let control = self.control.for_key(key, uid);
+        let control = self.ctx.for_key(key, uid);
         let at = |version| Preconditions { uid, resource_version: Some(version) };
         let written = match control.patch(&self.resource, key, at(version), patch.clone()).await {
             Err(error) if self.is_retried(&error) => {
@@ -93,14 +92,11 @@ impl StatusWriter {
             }
             written => written,
         };
-        match written {
-            Ok(Written { metadata }) => {
-                self.throttle.wrote(key, self.clock.now());
-                Ok(StatusWrite::Stored(metadata.resource_version))
-            }
-            Err(error) if error.is_not_found() => Ok(StatusWrite::Gone),
-            Err(error) => Err(error).context("cannot write the status"),
-        }
+        let Some(Written { metadata }) = written.unless_gone().context("cannot write the status")? else {
+            return Ok(StatusWrite::Gone);
+        };
+        self.throttle.wrote(key, self.ctx.now());
+        Ok(StatusWrite::Stored(metadata.resource_version))
     }
 
     fn is_retried(&self, error: &ApiError) -> bool {
@@ -122,8 +118,11 @@ mod tests {
     use super::*;
     use crate::api::resource::REPLICA_SETS;
     use crate::runtime::client::{Client, ClientOptions};
+    use crate::runtime::clock::Clock;
     use crate::runtime::consistency::{Consistency, Watched};
+    use crate::runtime::control::Control;
     use crate::runtime::decisions::Decisions;
+    use crate::runtime::events::Recorder;
     use crate::runtime::serving::loopback;
     use crate::testing::NOW;
 
@@ -149,7 +148,8 @@ mod tests {
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let consistency = Arc::new(Consistency::new(client.clone(), Watched::default()));
         let control = Control::new(client, consistency, Decisions::default());
-        (StatusWriter::new(REPLICA_SETS, retry, control, Clock::new(|| NOW)), methods)
+        let ctx = ControllerContext::new(control, Clock::new(|| NOW), Recorder::default(), Decisions::default());
+        (StatusWriter::new(REPLICA_SETS, retry, ctx), methods)
     }
 
     async fn write(writer: &StatusWriter, can_wait: bool) -> anyhow::Result<StatusWrite> {

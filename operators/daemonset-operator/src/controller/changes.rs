@@ -26,12 +26,23 @@ fn enqueue(set: &Arc<DaemonSet>) -> Effect {
     Effect::Enqueue(set.metadata.key.clone(), Cause::Event)
 }
 
-impl Caches {
-    /// Upstream: `addDaemonset`, `updateDaemonset` and `deleteDaemonset`.
-    pub fn daemon_set_changed(change: Change<'_, DaemonSet>) -> Vec<Effect> {
-        Effect::of_owner(change)
-    }
+/// Upstream: `addDaemonset`, `updateDaemonset` and `deleteDaemonset`.
+pub fn daemon_set_changed(change: Change<'_, DaemonSet>) -> Vec<Effect> {
+    Effect::of_owner(change)
+}
 
+/// Upstream: `addNode` and `updateNode`.
+pub fn node_changed(change: Change<'_, Node>) -> Vec<Effect> {
+    match change {
+        Change::Updated { old, new } if old.is_alike(new) => Vec::new(),
+        Change::Added(node) | Change::Updated { old: _, new: node } => {
+            vec![Effect::Enqueue(node.metadata.key.clone(), Cause::Event)]
+        }
+        Change::Deleted(_) => Vec::new(),
+    }
+}
+
+impl Caches {
     /// Upstream: `addPod`, `updatePod` and `deletePod`.
     pub fn pod_changed(&self, change: Change<'_, Pod>) -> Vec<Effect> {
         match change {
@@ -89,17 +100,6 @@ impl Caches {
             Change::Added(revision) => self.selecting(&revision.metadata),
             Change::Updated { old, new } => self.owned_changed(&old.metadata, &new.metadata),
             Change::Deleted(revision) => self.owner_of(&revision.metadata),
-        }
-    }
-
-    /// Upstream: `addNode` and `updateNode`.
-    pub fn node_changed(change: Change<'_, Node>) -> Vec<Effect> {
-        match change {
-            Change::Updated { old, new } if old.is_alike(new) => Vec::new(),
-            Change::Added(node) | Change::Updated { old: _, new: node } => {
-                vec![Effect::Enqueue(node.metadata.key.clone(), Cause::Event)]
-            }
-            Change::Deleted(_) => Vec::new(),
         }
     }
 

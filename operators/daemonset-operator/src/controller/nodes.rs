@@ -7,8 +7,8 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::NODES;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::{Cause, Queue};
 use shared::runtime::worker::{Controller, Requeue};
 
@@ -19,8 +19,7 @@ use crate::plan::nodes::{NodePlan, plan_node};
 pub(super) struct NodeController {
     pub(super) caches: Arc<Caches>,
     pub(super) sets: Queue,
-    pub(super) clock: Clock,
-    pub(super) decisions: Decisions,
+    pub(super) ctx: ControllerContext,
 }
 
 impl Controller for NodeController {
@@ -28,7 +27,7 @@ impl Controller for NodeController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.caches.observe_node(key) else { return Ok(Requeue::Done) };
         let plan = plan_node(&observed);
-        self.decisions.record(self.clock.now(), key, &plan);
+        self.ctx.decide(key, &plan);
         let NodePlan { sync, reason: _ } = plan;
         for set in sync {
             self.sets.add(&set, Cause::Event);

@@ -14,7 +14,7 @@ use shared::api::pod::{Phase, PodView};
 
 use super::nodes::Eligibility;
 use super::places::Places;
-use super::reason::Why;
+use super::reasons::Why;
 use super::{Draft, Plan};
 use crate::memory::Pause;
 use crate::objects::node::Node;

@@ -14,7 +14,7 @@ use shared::api::object::Key;
 use shared::api::taint::TaintEffect;
 use shared::runtime::decisions::{self, Reasoned};
 
-use super::reason::Misfit;
+use super::reasons::Misfit;
 use crate::objects::DaemonSet;
 use crate::objects::node::Node;
 use crate::observe::ObservedNode;

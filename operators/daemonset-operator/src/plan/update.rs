@@ -13,7 +13,7 @@ use shared::api::intern::Text;
 
 use super::nodes::Eligibility;
 use super::places::{OnNode, Places};
-use super::reason::Why;
+use super::reasons::Why;
 use super::{Draft, Plan};
 use crate::objects::pod::Pod;
 use crate::objects::{DaemonSet, UpdateType};

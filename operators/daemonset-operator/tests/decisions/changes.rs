@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use daemonset_operator::controller::changes::{daemon_set_changed, node_changed};
 use daemonset_operator::objects::DaemonSet;
 use daemonset_operator::objects::node::Node;
 use daemonset_operator::objects::pod::Pod;
@@ -56,7 +57,7 @@ fn updated(caches: &Caches, old: &ObjectBuilder, new: &ObjectBuilder) -> String 
 
 #[test]
 fn a_set_is_synced_when_it_changes_and_once_more_when_it_is_gone() {
-    let of = |change: Change<'_, DaemonSet>| say(Caches::daemon_set_changed(change));
+    let of = |change: Change<'_, DaemonSet>| say(daemon_set_changed(change));
     let web = set().build();
     assert_eq!(of(Change::Added(&web)), "web (Edit)");
     assert_eq!(of(Change::Updated { old: &web, new: &set().generation(2).build() }), "web (Edit)");
@@ -121,7 +122,7 @@ fn a_revision_wakes_its_set_unless_it_is_new() {
 /// Upstream: `TestUpdateNode`.
 #[test]
 fn a_node_is_looked_at_when_it_is_new_or_its_labels_or_taints_change() {
-    let of = |change: Change<'_, Node>| say(Caches::node_changed(change));
+    let of = |change: Change<'_, Node>| say(node_changed(change));
     let plain = node("a").build();
     let heartbeat = node("a").set(&["status", "conditions"], json!([{ "type": "Ready", "status": "True" }])).build();
     assert_eq!(of(Change::Added(&plain)), "a");

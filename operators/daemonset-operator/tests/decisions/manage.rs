@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use daemonset_operator::memory::{Failures, Pause};
 use daemonset_operator::objects::DaemonSet;
-use daemonset_operator::plan::reason::{Reason, Why};
+use daemonset_operator::plan::reasons::{Reason, Why};
 use daemonset_operator::plan::{BURST, Deletion, plan};
 use jiff::SignedDuration;
 use serde_json::json;

@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
     use crate::objects::Annotations;
-    use crate::plan::reason::Why;
+    use crate::plan::reasons::Why;
     use crate::plan::{RollbackTarget, Scale};
 
     fn sent(body: &impl Serialize) -> Value {

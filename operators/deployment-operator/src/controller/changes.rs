@@ -16,31 +16,28 @@ fn enqueue(deployment: &Arc<Deployment>) -> Effect {
     Effect::Enqueue(deployment.metadata.key.clone(), Cause::Event)
 }
 
-impl Caches {
-    /// Upstream: `addDeployment`, `updateDeployment`, `deleteDeployment`,
-    /// `pkg/controller/deployment/deployment_controller.go`.
-    pub(super) fn deployment_changed(change: Change<'_, Deployment>) -> Vec<Effect> {
-        let meta = &change.latest().metadata;
-        let cause = match change {
-            Change::Added(_) => Cause::Edit,
-            // A rollback is asked for by an annotation.
-            Change::Updated { old, new }
-                if old.metadata.generation != new.metadata.generation
-                    || old.metadata.annotations != new.metadata.annotations =>
-            {
-                Cause::Edit
-            }
-            Change::Updated { .. } => Cause::Event,
-            Change::Deleted(_) => {
-                return vec![
-                    Effect::Forget(meta.key.clone(), meta.uid),
-                    Effect::Enqueue(meta.key.clone(), Cause::Event),
-                ];
-            }
-        };
-        vec![Effect::Enqueue(meta.key.clone(), cause)]
-    }
+/// Upstream: `addDeployment`, `updateDeployment`, `deleteDeployment`,
+/// `pkg/controller/deployment/deployment_controller.go`.
+pub(super) fn deployment_changed(change: Change<'_, Deployment>) -> Vec<Effect> {
+    let meta = &change.latest().metadata;
+    let cause = match change {
+        Change::Added(_) => Cause::Edit,
+        // A rollback is asked for by an annotation.
+        Change::Updated { old, new }
+            if old.metadata.generation != new.metadata.generation
+                || old.metadata.annotations != new.metadata.annotations =>
+        {
+            Cause::Edit
+        }
+        Change::Updated { .. } => Cause::Event,
+        Change::Deleted(_) => {
+            return vec![Effect::Forget(meta.key.clone(), meta.uid), Effect::Enqueue(meta.key.clone(), Cause::Event)];
+        }
+    };
+    vec![Effect::Enqueue(meta.key.clone(), cause)]
+}
 
+impl Caches {
     /// Upstream: `addReplicaSet`, `updateReplicaSet`, `deleteReplicaSet`, `deployment_controller.go`.
     pub(super) fn replica_set_changed(&self, change: Change<'_, ReplicaSet>) -> Vec<Effect> {
         match change {

@@ -1,6 +1,6 @@
 //! The deletion of old ReplicaSets beyond the history limit.
 
-use super::reason::Why;
+use super::reasons::Why;
 use super::replica_sets::ReplicaSets;
 use super::revision::revision;
 use super::step::{ReplicaSetDeletion, Step};

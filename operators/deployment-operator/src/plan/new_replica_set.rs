@@ -5,14 +5,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use shared::api::condition::{self, Condition};
 use shared::api::names;
+use shared::api::object::Kind;
 use shared::api::template::{POD_TEMPLATE_HASH, with_match_label};
-use shared::runtime::events::EventType;
+use shared::runtime::events::PlannedEvent;
 
 use super::limits::{max_replicas, new_replicas, replica_count};
 use super::progress;
 use super::replica_sets::ReplicaSets;
 use super::revision::{copied, new_revision};
-use super::step::{NewReplicaSet, PlannedEvent, Scale, Step, scaling_event};
+use super::step::{NewReplicaSet, Scale, Step, scaling_event};
 use crate::objects::{Annotations, Json, ReplicaSet, annotations, reasons};
 use crate::observe::Observed;
 
@@ -85,7 +86,8 @@ pub fn after_creation(
     match creation {
         Creation::Created(new) => {
             after.new = Some(Arc::clone(new));
-            after.event = scaling_event(name, Scale { from: 0, to: planned.replicas });
+            let scale = Scale { from: 0, to: planned.replicas };
+            after.event = scaling_event(observed.deployment.reference(), name, scale);
             let message = format!("Created new replica set {name:?}");
             let condition = progress::condition(condition::TRUE, reasons::NEW_REPLICA_SET_CREATED, message, now);
             after.progressing = has_deadline.then_some(condition);
@@ -100,7 +102,7 @@ pub fn after_creation(
             let reason = reasons::REPLICA_SET_CREATE_ERROR;
             let condition = progress::condition(condition::FALSE, reason, message.clone(), now);
             after.progressing = has_deadline.then_some(condition);
-            after.event = Some(PlannedEvent { kind: EventType::Warning, reason, message });
+            after.event = Some(PlannedEvent::warning(observed.deployment.reference(), reason, message));
         }
     }
     after

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shared::api::intern::Text;
 
 use super::new_replica_set::create;
-use super::reason::{Reason, Why};
+use super::reasons::{Reason, Why};
 use super::replica_sets::ReplicaSets;
 use super::step::Resize;
 use super::{Decision, StatusScope, history, progress};

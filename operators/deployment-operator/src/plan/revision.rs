@@ -7,7 +7,7 @@ use shared::api::condition::{self, Condition};
 use shared::api::intern::Text;
 
 use super::progress;
-use super::reason::Why;
+use super::reasons::Why;
 use super::replica_sets::ReplicaSets;
 use super::step::ReplicaSetUpdate;
 use crate::objects::{Annotations, ReplicaSet, annotations, conditions, reasons};

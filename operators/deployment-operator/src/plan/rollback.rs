@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use shared::api::intern::Text;
+use shared::api::object::Kind;
 use shared::api::template::POD_TEMPLATE_HASH;
-use shared::runtime::events::EventType;
+use shared::runtime::events::PlannedEvent;
 
 use super::new_replica_set::create;
-use super::reason::Reason;
+use super::reasons::Reason;
 use super::replica_sets::ReplicaSets;
 use super::revision::{revision, revision_of_new};
-use super::step::{PlannedEvent, Rollback, RollbackTarget, Step};
+use super::step::{Rollback, RollbackTarget, Step};
 use super::{Decision, StatusScope};
 use crate::objects::{Annotations, ReplicaSet, annotations, reasons};
 use crate::observe::Observed;
@@ -31,20 +32,17 @@ pub(super) fn roll_back<'a>(observed: &Observed, sets: &ReplicaSets<'a>, wanted:
     }
     let rollback = match target(sets, wanted) {
         Ok((revision, replica_set)) => to_template(observed, revision, replica_set),
-        Err(message) => Err(warning(reasons::ROLLBACK_REVISION_NOT_FOUND, message.to_owned())),
+        Err(message) => Err((reasons::ROLLBACK_REVISION_NOT_FOUND, message.to_owned())),
     };
     let then = match rollback {
         Ok(rollback) => vec![Step::RollBack(Box::new(rollback))],
-        Err(event) => {
+        Err((reason, message)) => {
+            let event = PlannedEvent::warning(observed.deployment.reference(), reason, message);
             let given_up = Rollback { to: None, event: None };
             vec![Step::Event(event), Step::RollBack(Box::new(given_up))]
         }
     };
     Decision { then, ..Decision::new(reason, StatusScope::Decided) }
-}
-
-fn warning(reason: &'static str, message: String) -> PlannedEvent {
-    PlannedEvent { kind: EventType::Warning, reason, message }
 }
 
 /// The ReplicaSet of the revision that is asked for, and the revision.
@@ -78,19 +76,25 @@ fn last_revision(revisions: impl Iterator<Item = i64>) -> Option<i64> {
     (second != 0).then_some(second)
 }
 
+/// The rollback, or the reason and the message of the event about why there is none.
+///
 /// Upstream: `rollbackToTemplate`, `rollback.go`.
-fn to_template(observed: &Observed, revision: i64, replica_set: &ReplicaSet) -> Result<Rollback, PlannedEvent> {
+fn to_template(
+    observed: &Observed,
+    revision: i64,
+    replica_set: &ReplicaSet,
+) -> Result<Rollback, (&'static str, String)> {
     let (deployment, name) = (&observed.deployment, observed.deployment.metadata.name());
     if deployment.spec.template.equals_ignoring_hash(&replica_set.spec.template) {
         let message = format!("The rollback revision contains the same template as current deployment {name:?}");
-        return Err(warning(reasons::ROLLBACK_TEMPLATE_UNCHANGED, message));
+        return Err((reasons::ROLLBACK_TEMPLATE_UNCHANGED, message));
     }
     let (set, remove) = annotation_changes(&deployment.metadata.annotations, &replica_set.metadata.annotations);
     let template = replica_set.spec.template.without_label(POD_TEMPLATE_HASH);
     let message = format!("Rolled back deployment {name:?} to revision {revision}");
     Ok(Rollback {
         to: Some(RollbackTarget { template, set, remove, revision }),
-        event: Some(PlannedEvent { kind: EventType::Normal, reason: reasons::ROLLBACK, message }),
+        event: Some(PlannedEvent::normal(deployment.reference(), reasons::ROLLBACK, message)),
     })
 }
 

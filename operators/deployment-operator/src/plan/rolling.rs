@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::limits::{max_replicas, max_unavailable, new_replicas, replica_count, to_i32};
 use super::new_replica_set::create;
-use super::reason::{Reason, Why};
+use super::reasons::{Reason, Why};
 use super::replica_sets::ReplicaSets;
 use super::step::{Resize, Scale, Step};
 use super::{Decision, StatusScope, history, progress};

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::limits::{max_replicas, replica_count, to_i32};
-use super::reason::Why;
+use super::reasons::Why;
 use super::replica_sets::ReplicaSets;
 use super::step::{Resize, Scale};
 use crate::objects::{DeploymentSpec, ReplicaSet, Strategy, annotations};

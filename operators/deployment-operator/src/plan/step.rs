@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use shared::api::intern::Text;
-use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::template::PodTemplate;
-use shared::runtime::events::EventType;
+use shared::runtime::events::PlannedEvent;
 
 use super::limits::max_replicas;
-use super::reason::Why;
-use crate::objects::{Annotations, DeploymentSpec, Json, ReplicaSet, annotations, reasons};
+use super::reasons::Why;
+use crate::objects::{Annotations, Deployment, Json, ReplicaSet, annotations, reasons};
 
 /// One write, event or failure.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,17 +27,6 @@ pub enum Step {
     Event(PlannedEvent),
     /// The sync cannot go on.
     Fail(String),
-}
-
-/// An event about the Deployment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedEvent {
-    /// Normal or Warning.
-    pub kind: EventType,
-    /// One of [`reasons`].
-    pub reason: &'static str,
-    /// For a person.
-    pub message: String,
 }
 
 /// The ReplicaSet of a template that has none yet.
@@ -141,7 +130,8 @@ impl<'a> Resize<'a> {
     /// The update, with the Deployment's size noted on the ReplicaSet.
     ///
     /// Upstream: `scaleReplicaSet`, `pkg/controller/deployment/sync.go`.
-    fn update(self, spec: &DeploymentSpec) -> ReplicaSetUpdate {
+    fn update(self, deployment: &Deployment) -> ReplicaSetUpdate {
+        let spec = &deployment.spec;
         let Self { replica_set, scale, why, before_status } = self;
         let noted = [(annotations::DESIRED_REPLICAS, spec.replicas), (annotations::MAX_REPLICAS, max_replicas(spec))];
         ReplicaSetUpdate {
@@ -152,7 +142,7 @@ impl<'a> Resize<'a> {
             min_ready_seconds: None,
             scale: Some(scale),
             why,
-            event: scaling_event(replica_set.metadata.name(), scale),
+            event: scaling_event(deployment.reference(), replica_set.metadata.name(), scale),
             before_status,
         }
     }
@@ -160,13 +150,13 @@ impl<'a> Resize<'a> {
 
 /// The updates of ReplicaSets, in order. Where the new one has both an update and a new size, they are one write.
 pub(super) fn updates(
-    spec: &DeploymentSpec,
+    deployment: &Deployment,
     of_new: Option<ReplicaSetUpdate>,
     resizes: Vec<Resize<'_>>,
 ) -> impl Iterator<Item = Step> + use<> {
     let mut updates: Vec<ReplicaSetUpdate> = of_new.into_iter().collect();
     for resize in resizes {
-        let resized = resize.update(spec);
+        let resized = resize.update(deployment);
         match updates.iter_mut().find(|update| update.uid == resized.uid && update.scale.is_none()) {
             Some(update) => {
                 update.annotations.extend(resized.annotations);
@@ -179,14 +169,18 @@ pub(super) fn updates(
 }
 
 /// The event about a scaling; none if the size stays.
-pub(super) fn scaling_event(name: &str, Scale { from, to }: Scale) -> Option<PlannedEvent> {
+pub(super) fn scaling_event(
+    deployment: ObjectReference,
+    name: &str,
+    Scale { from, to }: Scale,
+) -> Option<PlannedEvent> {
     let direction = match from.cmp(&to) {
         std::cmp::Ordering::Less => "up",
         std::cmp::Ordering::Equal => return None,
         std::cmp::Ordering::Greater => "down",
     };
     let message = format!("Scaled {direction} replica set {name} from {from} to {to}");
-    Some(PlannedEvent { kind: EventType::Normal, reason: reasons::SCALING_REPLICA_SET, message })
+    Some(PlannedEvent::normal(deployment, reasons::SCALING_REPLICA_SET, message))
 }
 
 impl fmt::Display for Step {
@@ -199,7 +193,7 @@ impl fmt::Display for Step {
                 Some(to) => write!(f, "roll back to revision {}", to.revision),
                 None => f.write_str("give up the rollback"),
             },
-            Self::Event(PlannedEvent { kind, reason, message }) => write!(f, "{kind:?} {reason}: {message}"),
+            Self::Event(PlannedEvent { about: _, kind, reason, message }) => write!(f, "{kind:?} {reason}: {message}"),
             Self::Fail(message) => write!(f, "fail: {message}"),
         }
     }

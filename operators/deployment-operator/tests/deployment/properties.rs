@@ -7,7 +7,7 @@ use deployment_operator::objects::{self, annotations};
 use deployment_operator::observe::Observed;
 use deployment_operator::plan::limits::{max_replicas, max_unavailable};
 use deployment_operator::plan::live_read::plan_live_read;
-use deployment_operator::plan::reason::Reason;
+use deployment_operator::plan::reasons::Reason;
 use deployment_operator::plan::{Plan, Step, plan};
 use deployment_operator::status::{StatusPatch, calculate_status};
 use proptest::prelude::*;

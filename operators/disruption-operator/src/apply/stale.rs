@@ -5,8 +5,9 @@ use std::time::Duration;
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::runtime::clock::Clock;
-use shared::runtime::control::{Control, Patch, Preconditions};
+use shared::runtime::api_error::ResultExt;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{Patch, Preconditions};
 use shared::runtime::queue::Queue;
 
 use crate::observe::stale::StalePod;
@@ -14,42 +15,29 @@ use crate::plan::stale::{SearchPlan, StalePlan, TIMER, cleared_target};
 
 /// Writes to pods.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
-    pub(crate) clock: Clock,
-}
-
-/// The result of executing a plan.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The time until the next sync; none if only a change can make a difference.
-    pub next: Option<Duration>,
-    /// The error of a failed write.
-    pub error: Option<anyhow::Error>,
+    pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Execute the plan.
-    pub(crate) async fn apply(&self, observed: &StalePod, plan: StalePlan) -> Outcome {
+    /// Execute the plan. Return the time until the next sync; none if only a change can make a difference.
+    pub(crate) async fn apply(&self, observed: &StalePod, plan: StalePlan) -> anyhow::Result<Option<Duration>> {
         match plan {
-            StalePlan::Keep(_) => Outcome { next: None, error: None },
-            StalePlan::Wait { left, due: _ } => Outcome { next: Some(left), error: None },
+            StalePlan::Keep(_) => Ok(None),
+            StalePlan::Wait { left, due: _ } => Ok(Some(left)),
             StalePlan::Clear { preconditions, generation, since: _ } => {
-                let done = self.clear(&observed.pod.metadata.key, preconditions, generation).await;
-                Outcome { next: None, error: done.err() }
+                self.clear(&observed.pod.metadata.key, preconditions, generation).await?;
+                Ok(None)
             }
         }
     }
 
     async fn clear(&self, key: &Key, preconditions: Preconditions, generation: i64) -> anyhow::Result<()> {
-        let patch = Patch::strategic(&cleared_target(generation, self.clock.now())).on_status();
-        match self.control.for_name(key).patch(&PODS, key, preconditions, patch).await {
-            Ok(_) => {
-                tracing::info!(pod = %key, "reset condition DisruptionTarget");
-                Ok(())
-            }
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(error) => Err(error).context("cannot reset condition DisruptionTarget"),
+        let patch = Patch::strategic(&cleared_target(generation, self.ctx.now())).on_status();
+        let patched = self.ctx.for_name(key).patch(&PODS, key, preconditions, patch).await;
+        if patched.unless_gone().context("cannot reset condition DisruptionTarget")?.is_some() {
+            tracing::info!(pod = %key, "reset condition DisruptionTarget");
         }
+        Ok(())
     }
 }
 

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::runtime::clock::Clock;
-use shared::runtime::control::Control;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::context::ControllerContext;
 use shared::runtime::queue::Queue;
 use shared::runtime::worker::{Controller, Requeue};
 
@@ -25,19 +23,16 @@ pub(super) const PURPOSE: &str = "the next page of the search";
 /// Searches for pods with the condition DisruptionTarget.
 pub(super) struct SearchController {
     pub(super) caches: Arc<Caches>,
-    pub(super) control: Control,
     /// The queue of these pods.
     pub(super) stale: Queue,
-    pub(super) clock: Clock,
-    pub(super) decisions: Decisions,
+    pub(super) ctx: ControllerContext,
 }
 
 impl Controller for SearchController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let observed = live_page(&self.caches.memory.searches, &self.control, key).await?;
-        let now = self.clock.now();
-        let plan = plan_search(&observed, now);
-        self.decisions.record(now, key, &plan);
+        let observed = live_page(&self.caches.memory.searches, self.ctx.control(), key).await?;
+        let plan = plan_search(&observed, self.ctx.now());
+        self.ctx.decide(key, &plan);
         Ok(Requeue::After(apply_search(plan, &self.stale), PURPOSE))
     }
 

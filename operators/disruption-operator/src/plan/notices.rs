@@ -1,40 +1,27 @@
 //! The events about a budget and its pods, with upstream's texts.
 
-use shared::api::object::{Kind, ObjectReference};
+use shared::api::object::Kind;
 use shared::api::selector::{InvalidSelector, LabelSelector};
-use shared::runtime::events::EventType;
+use shared::runtime::events::PlannedEvent;
 
 use crate::objects::{Failure, Pod, PodDisruptionBudget, events};
 use crate::observe::Observed;
 
-/// An event.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlannedEvent {
-    /// Its object.
-    pub about: ObjectReference,
-    /// Normal or Warning.
-    pub kind: EventType,
-    /// Its reason.
-    pub reason: &'static str,
-    /// The text for people.
-    pub message: String,
-}
-
-fn about_budget(observed: &Observed, kind: EventType, reason: &'static str, message: String) -> PlannedEvent {
-    PlannedEvent { about: observed.budget.reference(), kind, reason, message }
+fn warning(observed: &Observed, reason: &'static str, message: String) -> PlannedEvent {
+    PlannedEvent::warning(observed.budget.reference(), reason, message)
 }
 
 pub(super) fn pods_failed(observed: &Observed, invalid: &InvalidSelector) -> PlannedEvent {
-    about_budget(observed, EventType::Warning, events::NO_PODS, format!("Failed to get pods: {invalid}"))
+    warning(observed, events::NO_PODS, format!("Failed to get pods: {invalid}"))
 }
 
 pub(super) fn no_pods(observed: &Observed) -> PlannedEvent {
-    about_budget(observed, EventType::Normal, events::NO_PODS, "No matching pods found".to_owned())
+    PlannedEvent::normal(observed.budget.reference(), events::NO_PODS, "No matching pods found".to_owned())
 }
 
 pub(super) fn count_failed(observed: &Observed, failure: &Failure) -> PlannedEvent {
     let message = format!("Failed to calculate the number of expected pods: {}", failure.message);
-    about_budget(observed, EventType::Warning, events::CALCULATE_EXPECTED_POD_COUNT_FAILED, message)
+    warning(observed, events::CALCULATE_EXPECTED_POD_COUNT_FAILED, message)
 }
 
 pub(super) fn unmanaged(observed: &Observed) -> PlannedEvent {
@@ -44,14 +31,14 @@ pub(super) fn unmanaged(observed: &Observed) -> PlannedEvent {
          status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for \
          these pods please set \".spec.minAvailable\" field of the PDB to an integer value."
     );
-    about_budget(observed, EventType::Warning, events::UNMANAGED_PODS, message)
+    warning(observed, events::UNMANAGED_PODS, message)
 }
 
 /// Upstream's text names the namespace twice instead of the budget.
 pub(super) fn not_deleted(observed: &Observed, pod: &Pod) -> PlannedEvent {
     let namespace = observed.budget.metadata.namespace();
     let message = format!("Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't");
-    PlannedEvent { about: pod.reference(), kind: EventType::Warning, reason: events::NOT_DELETED, message }
+    PlannedEvent::warning(pod.reference(), events::NOT_DELETED, message)
 }
 
 /// The warning about a pod that several budgets select; none if at most one does.
@@ -66,6 +53,5 @@ pub fn several_budgets<'a>(
     let (namespace, name) = (pod.metadata.namespace(), pod.metadata.name());
     let message =
         format!("Pod {namespace:?}/{name:?} matches multiple PodDisruptionBudgets.  Chose {first:?} arbitrarily.");
-    let reason = events::MULTIPLE_POD_DISRUPTION_BUDGETS;
-    Some(PlannedEvent { about: pod.reference(), kind: EventType::Warning, reason, message })
+    Some(PlannedEvent::warning(pod.reference(), events::MULTIPLE_POD_DISRUPTION_BUDGETS, message))
 }

@@ -9,9 +9,9 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
 use shared::api::resource::{CONTROLLER_REVISIONS, PODS};
 use shared::api::template::PodTemplate;
-use shared::runtime::api_error::ApiError;
+use shared::runtime::api_error::{ApiError, ResultExt};
 use shared::runtime::control::{DeleteOptions, KeyControl, Patch, Preconditions, SlowStart, slow_start};
-use shared::runtime::events::EventType;
+use shared::runtime::events::{EventType, PlannedEvent};
 
 use super::Writer;
 use super::bodies::{claim_body, owners_patch, pod_body, pod_patch};
@@ -19,7 +19,7 @@ use crate::objects::revision::StoredRevision;
 use crate::objects::{PERSISTENT_VOLUME_CLAIMS, StatefulSet};
 use crate::plan::claim_owners::OwnerChange;
 use crate::plan::claim_work::{ClaimWork, NewClaim};
-use crate::plan::reason::{Differences, Reason};
+use crate::plan::reasons::{Differences, Reason};
 use crate::plan::revisions::Revisions;
 use crate::plan::stuck::{Eviction, Refused};
 use crate::plan::{ClaimsOfPod, Deletion, NewPod, PodUpdate, Step};
@@ -92,7 +92,7 @@ impl<'a> OfSet<'a> {
         let mut current = None;
         if steps.iter().any(is_needed) {
             let key = Key::new(set.metadata.namespace(), &revisions.current);
-            let stored = writer.control.get::<StoredRevision>(&CONTROLLER_REVISIONS, &key).await;
+            let stored = writer.ctx.get::<StoredRevision>(&CONTROLLER_REVISIONS, &key).await;
             current = Some(stored.with_context(|| format!("cannot read revision {key}"))?.template);
         }
         Ok(Self { writer, set, revisions, current })
@@ -136,25 +136,19 @@ impl<'a> OfSet<'a> {
     /// Upstream: `DeleteStatefulPod`.
     pub(super) async fn delete(&self, deletion: &Deletion) -> anyhow::Result<()> {
         let Deletion { key, uid, why: _ } = deletion;
-        let deleted = match self.control().delete(&PODS, key, &DeleteOptions::of(*uid)).await {
-            Err(error) if !error.is_not_found() => Err(error.into()),
-            Ok(()) | Err(_) => Ok(()),
-        };
-        self.tell(Verb::Delete, key, deleted)
+        let deleted = self.control().delete(&PODS, key, &DeleteOptions::of(*uid)).await.unless_gone();
+        self.tell(Verb::Delete, key, deleted.map(drop).map_err(anyhow::Error::from))
     }
 
     /// Deletes a pod as far as disruption budgets let it go. One that they keep is no failure, and no event tells of
     /// it: there would be one for each try.
     pub(super) async fn evict(&self, eviction: &Eviction) -> anyhow::Result<Option<Refused>> {
         let Eviction { key, uid, why } = eviction;
-        let error = match self.control().evict(key, *uid).await {
-            Err(error) if !error.is_not_found() => error,
-            Ok(()) | Err(_) => {
-                let (pod, set) = (key.name(), self.set.metadata.name());
-                let message = format!("Evict Pod {pod} in StatefulSet {set} successful: {why}");
-                self.event(EventType::Normal, Verb::Evict.successful(), message);
-                return Ok(None);
-            }
+        let Err(error) = self.control().evict(key, *uid).await.unless_gone() else {
+            let (pod, set) = (key.name(), self.set.metadata.name());
+            let message = format!("Evict Pod {pod} in StatefulSet {set} successful: {why}");
+            self.event(EventType::Normal, Verb::Evict.successful(), message);
+            return Ok(None);
         };
         if let Some(message) = words_of_budget(&error) {
             return Ok(Some(Refused { reason: Reason::Budget { pod: Text::new(key.name()), message } }));
@@ -282,8 +276,8 @@ impl<'a> OfSet<'a> {
         result
     }
 
-    fn event(&self, kind: EventType, reason: &str, message: String) {
-        self.writer.recorder.event(&self.set.reference(), kind, reason, message);
+    fn event(&self, kind: EventType, reason: &'static str, message: String) {
+        self.writer.ctx.event(PlannedEvent { about: self.set.reference(), kind, reason, message });
     }
 }
 

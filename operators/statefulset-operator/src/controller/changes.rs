@@ -20,12 +20,12 @@ fn enqueue(set: &Arc<StatefulSet>) -> Effect {
     Effect::Enqueue(set.metadata.key.clone(), Cause::Event)
 }
 
-impl Caches {
-    /// Upstream: the handlers in `NewStatefulSetController`, `pkg/controller/statefulset/stateful_set.go`.
-    pub fn stateful_set_changed(change: Change<'_, StatefulSet>) -> Vec<Effect> {
-        Effect::of_owner(change)
-    }
+/// Upstream: the handlers in `NewStatefulSetController`, `pkg/controller/statefulset/stateful_set.go`.
+pub fn stateful_set_changed(change: Change<'_, StatefulSet>) -> Vec<Effect> {
+    Effect::of_owner(change)
+}
 
+impl Caches {
     /// Upstream: `addPod`, `updatePod` and `deletePod`, `stateful_set.go`.
     pub fn pod_changed(&self, change: Change<'_, Pod>) -> Vec<Effect> {
         match change {

@@ -4,7 +4,7 @@ use super::Wait;
 use super::claim_owners::PodIdentity;
 use super::claim_work::ClaimWork;
 use super::places::Known;
-use super::reason::{Until, Why};
+use super::reasons::{Until, Why};
 use super::step::{ClaimsOfPod, Deletion, Step};
 use crate::objects::pod::Pod;
 

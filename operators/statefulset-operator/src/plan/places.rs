@@ -10,7 +10,7 @@ use shared::api::object::Uid;
 use shared::api::pod::Phase;
 
 use super::pods::{is_of_current, is_running_and_ready};
-use super::reason::{Numbers, Until};
+use super::reasons::{Numbers, Until};
 use super::revisions::Revisions;
 use crate::flags::gates::FeatureGates;
 use crate::objects::StatefulSetSpec;

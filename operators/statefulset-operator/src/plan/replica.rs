@@ -12,7 +12,7 @@ use super::claim_owners::PodIdentity;
 use super::claim_work::ClaimWork;
 use super::places::Known;
 use super::pods::{identity_matches, storage_matches};
-use super::reason::{Differences, Until, Why};
+use super::reasons::{Differences, Until, Why};
 use super::step::{ClaimsOfPod, Deletion, NewPod, PodUpdate, Step};
 use crate::objects::names::{ordinal, pod_name};
 use crate::objects::pod::Pod;

@@ -11,7 +11,7 @@ use shared::api::object::Uid;
 
 use super::Wait;
 use super::places::{Known, Places, is_available};
-use super::reason::{Until, Why};
+use super::reasons::{Until, Why};
 use super::step::Deletion;
 use crate::objects::pod::Pod;
 use crate::objects::{StatefulSetSpec, UpdateType};

@@ -6,7 +6,7 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, ResourceVersion, Uid};
 
 use super::claim_work::ClaimWork;
-use super::reason::{Differences, Why};
+use super::reasons::{Differences, Why};
 use crate::objects::pod::Pod;
 
 /// The writes about one pod.

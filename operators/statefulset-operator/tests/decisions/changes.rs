@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;
 use shared::testing::{NOW, ObjectBuilder, store, uid};
+use statefulset_operator::controller::changes::stateful_set_changed;
 use statefulset_operator::objects::StatefulSet;
 use statefulset_operator::objects::claim::PersistentVolumeClaim;
 use statefulset_operator::objects::pod::Pod;
@@ -56,7 +57,7 @@ fn updated(caches: &Caches, old: &ObjectBuilder, new: &ObjectBuilder) -> String 
 
 #[test]
 fn a_set_is_synced_when_it_changes_and_once_more_when_it_is_gone() {
-    let of = |change: Change<'_, StatefulSet>| say(Caches::stateful_set_changed(change));
+    let of = |change: Change<'_, StatefulSet>| say(stateful_set_changed(change));
     let web = set(3).build();
     assert_eq!(of(Change::Added(&web)), "web (Edit)");
     assert_eq!(of(Change::Updated { old: &web, new: &set(4).generation(2).build() }), "web (Edit)");

@@ -26,22 +26,20 @@ use crate::controllers::pod_control::PodControl;
 use crate::controllers::rejections::Rejection;
 use crate::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
 use crate::runtime::api_error::ApiError;
-use crate::runtime::clock::Clock;
-use crate::runtime::control::{Claimed, Control, KeyControl, Patch, aggregate, slow_start, together};
+use crate::runtime::context::ControllerContext;
+use crate::runtime::control::{Claimed, KeyControl, Patch, aggregate, slow_start, together};
 use crate::runtime::expectations::Expectations;
 
 /// Writes for the owners of one kind.
 pub struct Writer {
-    /// The writes of this controller.
-    pub control: Control,
+    /// Clock and writes of this controller.
+    pub ctx: ControllerContext,
     /// Pods, and the events about them.
     pub pods: PodControl,
     /// The creations and deletions that are not seen yet.
     pub expectations: Arc<Expectations>,
     /// Statuses.
     pub statuses: StatusWriter,
-    /// For how long to expect something.
-    pub clock: Clock,
     /// Whether writes have shown that the server drops terminatingReplicas.
     pub drops_terminating: AtomicBool,
 }
@@ -67,7 +65,7 @@ impl Writer {
 
     async fn read_rejection(&self, ended: &Ended) -> Option<Rejection> {
         let Ended { key, uid, seen: _ } = ended;
-        match self.control.get::<EndedPod>(&PODS, key).await {
+        match self.ctx.get::<EndedPod>(&PODS, key).await {
             Ok(EndedPod { metadata, rejection }) if metadata.uid == *uid => {
                 let (template, created) = (Text::default(), metadata.creation);
                 rejection.map(|reason| Rejection { template, reason, created })
@@ -104,7 +102,7 @@ impl Writer {
     }
 
     fn control_of<'a, T: ReplicaOwner>(&'a self, owner: &'a T) -> KeyControl<'a> {
-        self.control.for_key(&owner.meta().key, owner.meta().uid)
+        self.ctx.for_key(&owner.meta().key, owner.meta().uid)
     }
 
     /// Gives the first error.
@@ -117,7 +115,7 @@ impl Writer {
             Err(no_labels) => return Some(no_labels.to_string()),
         };
         let key = &owner.meta().key;
-        self.expectations.expect(key, count, [], self.clock.now());
+        self.expectations.expect(key, count, [], self.ctx.now());
         let about = owner.reference();
         let started = slow_start(count, |_| self.create_pod(owner, &about, body.clone())).await;
         self.expectations.creations_observed(key, started.skipped);
@@ -149,7 +147,7 @@ impl Writer {
             return None;
         }
         let key = &owner.meta().key;
-        self.expectations.expect(key, 0, deletions.iter().map(|deletion| deletion.uid), self.clock.now());
+        self.expectations.expect(key, 0, deletions.iter().map(|deletion| deletion.uid), self.ctx.now());
         let about = owner.reference();
         let delete = async |Deletion { key: pod, uid, rule: _ }: Deletion| {
             let deleted = self.pods.delete(&about, &pod, uid).await;
@@ -192,7 +190,7 @@ impl Writer {
     /// Forgets a key whose object is gone.
     pub fn forget(&self, key: &Key) {
         self.expectations.forget(key);
-        self.control.forget(key, None);
+        self.ctx.forget(key, None);
     }
 }
 

@@ -14,14 +14,14 @@ use crate::runtime::cache::Change;
 use crate::runtime::effect::Effect;
 use crate::runtime::queue::Cause;
 
-impl<T: ReplicaOwner> Caches<T> {
-    /// The effects of a change of an owner.
-    ///
-    /// Upstream: `addRS`, `updateRS` and `deleteRS`, `pkg/controller/replicaset/replica_set.go`.
-    pub fn owner_changed(&self, change: Change<'_, T>) -> Vec<Effect> {
-        Effect::of_owner(change)
-    }
+/// The effects of a change of an owner.
+///
+/// Upstream: `addRS`, `updateRS` and `deleteRS`, `pkg/controller/replicaset/replica_set.go`.
+pub fn owner_changed<T: ReplicaOwner>(change: Change<'_, T>) -> Vec<Effect> {
+    Effect::of_owner(change)
+}
 
+impl<T: ReplicaOwner> Caches<T> {
     /// The effects of a change of a pod.
     ///
     /// Upstream: `addPod`, `updatePod` and `deletePod`, `pkg/controller/replicaset/replica_set.go`.

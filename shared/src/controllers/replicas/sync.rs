@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::ReplicaOwner;
 use super::apply::{Outcome, Writer};
+use super::changes::owner_changed;
 use super::memory::Rejected;
 use super::observe::{Caches, Informers, Observed};
 use super::plan::{Plan, Reason, plan, plan_live_read};
@@ -17,8 +18,8 @@ use crate::api::object::Key;
 use crate::controllers::pod_control::PodControl;
 use crate::controllers::rejections::HELD_BACK;
 use crate::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
-use crate::runtime::clock::Clock;
-use crate::runtime::decisions::{Decisions, first_stage};
+use crate::runtime::context::ControllerContext;
+use crate::runtime::decisions::first_stage;
 use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
 use crate::runtime::worker::{Controller, Requeue};
@@ -27,16 +28,11 @@ use crate::runtime::worker::{Controller, Requeue};
 pub trait ReplicaMetrics: Send + Sync + 'static {
     /// Counts what a plan deletes.
     fn observe_deletions(&self, plan: &Plan, now: Timestamp);
-
-    /// Counts a sync that was put off; `resource` as upstream prints it, such as `replicasets.apps`.
-    fn observe_held(&self, resource: &str);
 }
 
 /// Nothing is counted.
 impl ReplicaMetrics for () {
     fn observe_deletions(&self, _: &Plan, _: Timestamp) {}
-
-    fn observe_held(&self, _: &str) {}
 }
 
 /// Syncs owners of a kind.
@@ -45,8 +41,7 @@ pub struct ReplicaController<T, M> {
     /// None if rejected pods are replaced at once, as upstream does.
     rejected: Option<Arc<Rejected>>,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
     metrics: M,
 }
 
@@ -55,9 +50,16 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
     /// nodes reject are replaced with back-off.
     pub fn new(setup: &mut Setup, queue: &Queue, metrics: M, rejected_pod_backoff: bool) -> Self {
         let rejected = rejected_pod_backoff.then(Arc::<Rejected>::default);
-        let (caches, writer) = follow(setup, queue, rejected.as_ref());
-        let (clock, decisions) = (setup.clock(), setup.decisions(queue));
-        Self { caches, rejected, writer, clock, decisions, metrics }
+        let ctx = setup.context(queue);
+        let caches = follow(setup, queue, &ctx, rejected.as_ref());
+        let writer = Writer {
+            pods: PodControl::new(ctx.control().clone(), ctx.recorder().clone()),
+            statuses: StatusWriter::new(T::RESOURCE, Retry::OnError, ctx.clone()),
+            ctx: ctx.clone(),
+            expectations: setup.expectations(queue),
+            drops_terminating: AtomicBool::default(),
+        };
+        Self { caches, rejected, writer, ctx, metrics }
     }
 
     fn observe(&self, key: &Key, now: Timestamp) -> Option<Observed<T>> {
@@ -76,9 +78,9 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
         rejected.settle(owner, &observed.pods, now);
         let Some(read) = plan_live_read(&observed, now) else { return Some(observed) };
         let key = &owner.meta().key;
-        self.decisions.record(now, key, &read);
+        self.ctx.decide(key, &read);
         let found = self.writer.read_rejections(&observed.ended).await;
-        let now = self.clock.now();
+        let now = self.ctx.now();
         if let Some(begun) = rejected.note(owner, &observed.ended, found, now) {
             self.writer.pods.tell_of_back_off(&owner.reference(), &begun);
         }
@@ -89,7 +91,7 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
 impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> {
     /// Upstream: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let now = self.clock.now();
+        let now = self.ctx.now();
         let observed = match self.observe(key, now) {
             Some(observed) => self.judge(observed, now).await,
             None => None,
@@ -98,9 +100,9 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
             self.writer.forget(key);
             return Ok(Requeue::Done);
         };
-        let now = self.clock.now();
+        let now = self.ctx.now();
         let plan = plan(&observed, now);
-        self.decisions.record(now, key, &plan);
+        self.ctx.decide(key, &plan);
         if let Reason::InvalidSelector { error } = &plan.reason {
             tracing::warn!(%key, %error, "invalid selector");
             return Ok(Requeue::Done);
@@ -108,7 +110,7 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
         self.metrics.observe_deletions(&plan, now);
         let outcome = self.writer.apply(&observed, plan).await;
 
-        let now = self.clock.now();
+        let now = self.ctx.now();
         let status = next_status(&observed, &outcome, now);
         let write = match &status {
             Some(status) => self.writer.write_status(&observed, status, outcome.failure.is_some()).await?,
@@ -122,14 +124,10 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let now = self.clock.now();
+        let now = self.ctx.now();
         let observed = self.observe(key, now);
         let first = |observed: &Observed<T>| first_stage(plan_live_read(observed, now), || plan(observed, now));
         observed.iter().map(first).collect()
-    }
-
-    fn held(&self, resource: &str) {
-        self.metrics.observe_held(resource);
     }
 }
 
@@ -137,27 +135,19 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
 fn follow<T: ReplicaOwner>(
     setup: &mut Setup,
     queue: &Queue,
+    ctx: &ControllerContext,
     rejected: Option<&Arc<Rejected>>,
-) -> (Arc<Caches<T>>, Writer) {
+) -> Arc<Caches<T>> {
     let (caches, Informers { mut owners, mut pods }) = Caches::new();
     let caches = Arc::new(caches);
-    let control = setup.control(queue);
-    let writer = Writer {
-        pods: PodControl::new(control.clone(), setup.recorder()),
-        statuses: StatusWriter::new(T::RESOURCE, Retry::OnError, control.clone(), setup.clock()),
-        control,
-        expectations: setup.expectations(queue),
-        clock: setup.clock(),
-        drops_terminating: AtomicBool::default(),
-    };
     if let Some(rejected) = rejected {
-        let (noted, clock) = (Arc::clone(rejected), setup.clock());
-        pods.on_change(move |change| noted.pod_changed::<T>(&change, clock.now()));
+        let (noted, ctx) = (Arc::clone(rejected), ctx.clone());
+        pods.on_change(move |change| noted.pod_changed::<T>(&change, ctx.now()));
         let forgotten = Arc::clone(rejected);
         owners.on_change(move |change| forgotten.owner_changed(&change));
     }
     let effects = setup.effects(queue);
-    owners.on_change(effects.of(&caches, Caches::owner_changed));
+    owners.on_change(effects.with(owner_changed::<T>));
     pods.on_change(effects.of(&caches, Caches::pod_changed));
     let need = owners.need(|_| true);
     setup.watch(owners);
@@ -166,7 +156,7 @@ fn follow<T: ReplicaOwner>(
     } else {
         setup.watch_beside(pods, &need);
     }
-    (caches, writer)
+    caches
 }
 
 /// The error of a sync, or the time of the next one: when a pod becomes available, when a throttled status may be written,

@@ -153,3 +153,15 @@ fn the_process_shows_its_memory_and_start() {
     assert!(value_of(&metrics, "process_open_fds") >= 3.0);
     assert!(value_of(&metrics, "process_max_fds") >= 3.0);
 }
+
+#[test]
+fn syncs_that_wait_for_a_cache_are_counted_by_its_resource() {
+    let metrics = Metrics::new("test-operator");
+    let skips = StaleSyncSkips::register(&metrics, "test_stale_sync_skips", "Total number of skips");
+    skips.count("replicasets.apps");
+    skips.count("pods");
+    let text = metrics.to_text();
+    for labels in [r#"group="apps",resource="replicasets""#, r#"group="",resource="pods""#] {
+        assert!(text.contains(&format!("test_stale_sync_skips_total{{{labels}}} 1")), "{labels} in {text}");
+    }
+}

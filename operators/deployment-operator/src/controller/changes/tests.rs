@@ -114,13 +114,13 @@ fn an_edit_goes_first_and_a_status_does_not() {
     let (web, key) = (|| deployment("web"), Key::new("default", "web"));
     let updated = |new: ObjectBuilder| {
         let new = new.set(&["metadata", "resourceVersion"], "2").build();
-        Caches::deployment_changed(Change::Updated { old: &web().build(), new: &new })
+        deployment_changed(Change::Updated { old: &web().build(), new: &new })
     };
     let enqueued = |cause| vec![Effect::Enqueue(key.clone(), cause)];
     assert_eq!(updated(web()), enqueued(Cause::Event));
     assert_eq!(updated(web().set(&["metadata", "generation"], 2)), enqueued(Cause::Edit));
     assert_eq!(updated(web().set(&["metadata", "annotations"], json!({ "a": "b" }))), enqueued(Cause::Edit));
-    assert_eq!(Caches::deployment_changed(Change::Added(&web().build())), enqueued(Cause::Edit));
+    assert_eq!(deployment_changed(Change::Added(&web().build())), enqueued(Cause::Edit));
     let forgotten = vec![Effect::Forget(key.clone(), uid("web")), Effect::Enqueue(key.clone(), Cause::Event)];
-    assert_eq!(Caches::deployment_changed(Change::Deleted(&web().build())), forgotten);
+    assert_eq!(deployment_changed(Change::Deleted(&web().build())), forgotten);
 }

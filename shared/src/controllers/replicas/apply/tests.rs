@@ -7,7 +7,9 @@ use crate::controllers::replicas::pod::Pod;
 use crate::controllers::replicas::status::next_status;
 use crate::controllers::status_writer::Retry;
 use crate::runtime::client::{Client, ClientOptions};
+use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Consistency, Watched};
+use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::events::Recorder;
 use crate::runtime::informer::InformerBuilder;
@@ -45,12 +47,13 @@ impl Room {
         followed.add(InformerBuilder::<Pod>::new().build().follow());
         followed.add(InformerBuilder::<Set>::new().build().follow());
         let control = Control::new(client.clone(), Arc::new(Consistency::new(client, followed)), Decisions::default());
+        let (clock, recorder) = (Clock::new(|| NOW), Recorder::default());
+        let ctx = ControllerContext::new(control.clone(), clock, recorder.clone(), Decisions::default());
         let writer = Writer {
-            pods: PodControl::new(control.clone(), Recorder::default()),
-            statuses: StatusWriter::new(Set::RESOURCE, Retry::OnError, control.clone(), Clock::new(|| NOW)),
-            control,
+            pods: PodControl::new(control, recorder),
+            statuses: StatusWriter::new(Set::RESOURCE, Retry::OnError, ctx.clone()),
+            ctx,
             expectations: Arc::default(),
-            clock: Clock::new(|| NOW),
             drops_terminating: AtomicBool::default(),
         };
         Self { writer, requests }
@@ -66,10 +69,7 @@ impl Room {
     fn waits(&self) -> (Option<String>, bool) {
         let key = Key::new("default", "web");
         let outstanding = self.writer.expectations.outstanding(&key, NOW);
-        (
-            outstanding.map(|outstanding| outstanding.to_string()),
-            self.writer.control.consistency().behind(&key).is_some(),
-        )
+        (outstanding.map(|outstanding| outstanding.to_string()), self.writer.ctx.consistency().behind(&key).is_some())
     }
 
     fn requests(&self) -> Vec<String> {

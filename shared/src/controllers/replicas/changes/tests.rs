@@ -151,17 +151,16 @@ fn a_pod_that_becomes_ready_is_looked_at_again_when_it_may_be_available() {
 /// Upstream: `TestExpectationsOnRecreate` and `TestDeleteFinalStateUnknown`.
 #[test]
 fn an_owner_that_is_gone_is_forgotten() {
-    let (caches, web, _) = web_and_db();
-    assert_eq!(text(&caches.owner_changed(Change::Added(&web))), "sync edited web");
-    assert_eq!(text(&caches.owner_changed(Change::Deleted(&web))), "forget web, sync web");
+    let (_, web, _) = web_and_db();
+    assert_eq!(text(&owner_changed(Change::Added(&web))), "sync edited web");
+    assert_eq!(text(&owner_changed(Change::Deleted(&web))), "forget web, sync web");
 }
 
 #[test]
 fn an_edit_of_the_spec_overtakes_and_a_status_does_not() {
     let web = selecting("web", "web");
-    let caches = caches(&[]);
     let change =
-        |new: ObjectBuilder| text(&caches.owner_changed(Change::Updated { old: &web.build(), new: &new.build() }));
+        |new: ObjectBuilder| text(&owner_changed::<Set>(Change::Updated { old: &web.build(), new: &new.build() }));
     assert_eq!(change(web.clone().generation(2)), "sync edited web");
     assert_eq!(change(web.clone().set(&["status", "replicas"], 1)), "sync web");
 }
