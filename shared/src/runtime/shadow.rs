@@ -242,10 +242,6 @@ impl<C: Controller> Controller for Shadowed<C> {
     fn preview(&self, key: &Key) -> Vec<Stage> {
         self.controller.preview(key)
     }
-
-    fn held(&self, resource: &str) {
-        self.controller.held(resource);
-    }
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

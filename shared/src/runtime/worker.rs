@@ -69,9 +69,6 @@ pub trait Controller: Send + Sync + 'static {
     /// The stages that a sync of this key would decide now, up to the first that needs a write or a live read; none if
     /// the caches do not have the object. Must not change anything.
     fn preview(&self, key: &Key) -> Vec<Stage>;
-
-    /// Called when a key is held because the cache of this resource has not seen the key's own writes.
-    fn held(&self, _resource: &str) {}
 }
 
 /// Called with the resource whose cache has not seen a key's own writes, when the key is held for it.
@@ -116,7 +113,6 @@ impl<C: Controller> Work<C> {
         }
         for (resource, what) in behind.writes() {
             tracing::debug!(%key, resource, what, "held until the cache has seen its own write");
-            self.controller.held(resource);
             if let Some(on_held) = &self.on_held {
                 on_held(resource);
             }

@@ -125,7 +125,7 @@ impl Setup {
 
     /// Reads and writes for the syncs of this queue; writes nothing while another replica may be at work. A key of the
     /// queue is not synced again before what is followed has seen the key's last writes.
-    pub fn control(&mut self, queue: &Queue) -> Control {
+    pub(crate) fn control(&mut self, queue: &Queue) -> Control {
         let client = self.term.clone().map_or_else(|| self.client.clone(), |term| self.client.behind(term));
         let consistency = self.consistency(queue);
         Control::new(client, consistency, self.decisions(queue))
@@ -180,7 +180,7 @@ impl Setup {
     }
 
     /// Where the syncs of a queue note what they decided.
-    pub fn decisions(&self, queue: &Queue) -> Decisions {
+    pub(crate) fn decisions(&self, queue: &Queue) -> Decisions {
         self.decisions.of_queue(queue.name())
     }
 
