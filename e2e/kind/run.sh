@@ -54,4 +54,4 @@ scripts/bootstrap.sh
 kubectl --namespace kube-system rollout status deployment/coredns --timeout 120s
 
 # The faults need a cluster of their own making.
-E2E_EXTERNAL=1 cargo test --locked --profile e2e --package e2e --test suite -- --test-threads 2
+E2E_EXTERNAL=1 cargo test --locked --workspace --test suite -- --test-threads 2

@@ -9,10 +9,10 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tokio::process::Command;
+use tools::Tool;
 
 use crate::apply::documents;
 use crate::cluster::Cluster;
-use crate::tools::{self, Tool};
 
 impl Cluster {
     /// Runs kubectl against this cluster; what it prints, or an error with what it complains about.

@@ -1,13 +1,12 @@
 //! The local cluster and what tests need around it.
 //!
-//! In reading order: [`tools`] finds the programs, [`cluster`] runs them, [`operator`] runs our operators against it,
+//! In reading order: the crate [`tools`] finds the programs, [`cluster`] runs them, [`operator`] runs operators against it,
 //! [`proxy`] stands between an operator and the apiserver and breaks things.
 //! Left out: anything about what an operator does, and what its tests are written with. That is in `tests/`, and this crate
 //! knows no operator.
 
 pub mod apply;
 pub mod audit_log;
-pub mod bench;
 pub mod cluster;
 mod folder;
 pub mod guard;
@@ -18,9 +17,11 @@ pub mod operator;
 pub mod pki;
 pub mod ports;
 pub mod process;
-pub mod progress;
 pub mod proxy;
 pub mod rbac;
+mod serving;
 pub mod static_pods;
-pub mod tools;
+pub mod terminal;
 pub mod usage;
+
+pub use tools::progress;

@@ -6,28 +6,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use facts::Facts;
-use http::{Request, StatusCode};
+use http::StatusCode;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Api;
 use kube::api::PostParams;
-use kube::{Api, Client};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
 
 use crate::apply::{apply, text};
-use crate::cluster::{Cluster, free_port};
+use crate::cluster::Cluster;
+use crate::cluster::flags::needed_flags;
 use crate::guard::Guard;
 use crate::kubeconfig::{self, Credentials};
 use crate::kubectl::kustomize;
+use crate::ports::free_port;
 use crate::process::{Process, Program, log_tail};
+use crate::serving::{get, http_client, wait_ok};
 use crate::usage::Usage;
 
 /// Where operators live unless their manifests say otherwise.
 const DEFAULT_NAMESPACE: &str = "kube-system";
 /// Longer than any run.
 const TOKEN_SECONDS: i64 = 24 * 3600;
-/// How long an operator may take to be ready, and to end on SIGTERM.
+/// How long an operator may take to end on SIGTERM.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// The kinds that say what an operator may do.
 const PERMISSION_KINDS: [&str; 8] = [
@@ -43,16 +44,6 @@ const PERMISSION_KINDS: [&str; 8] = [
 
 /// The program that has all operators in it: cargo puts the programs of a profile next to each other.
 pub const ALL_IN_ONE: &str = "operators";
-
-/// The flags without which this operator does nothing, or nothing within a test's time.
-fn needed_flags(facts: &Facts, pki: &Path) -> impl Iterator<Item = String> {
-    facts.needed_flags.iter().map(move |flag| flag.replace("{pki}", &pki.display().to_string()))
-}
-
-/// The same for kube-controller-manager, which runs any controller.
-pub(crate) fn all_needed_flags(pki: &Path) -> impl Iterator<Item = String> {
-    facts::ALL.iter().flat_map(move |facts| needed_flags(facts, pki))
-}
 
 /// Every operator there is, by the names of the folders below `operators`.
 pub fn all() -> Result<Vec<String>> {
@@ -252,43 +243,6 @@ impl Operator {
     pub async fn get(&self, path: &str, token: Option<&str>) -> Result<(StatusCode, String)> {
         get(&http_client(self.port, token)?, path).await
     }
-}
-
-/// Waits until the process that serves at `port`, and that `check_running` looks after, answers `path` with a 200.
-pub(crate) async fn wait_ok(port: u16, path: &str, mut check_running: impl FnMut() -> Result<()>) -> Result<()> {
-    let client = http_client(port, None)?;
-    let end = Instant::now() + DEADLINE;
-    loop {
-        check_running()?;
-        let answer = get(&client, path).await;
-        if matches!(&answer, Ok((StatusCode::OK, _))) {
-            return Ok(());
-        }
-        if Instant::now() >= end {
-            bail!("{path} still answers {answer:?}");
-        }
-        sleep(Duration::from_millis(20)).await;
-    }
-}
-
-/// A client of what serves on this machine with a certificate of its own, signed by nobody.
-fn http_client(port: u16, token: Option<&str>) -> Result<Client> {
-    let url = format!("https://127.0.0.1:{port}").parse().context("an operator's address")?;
-    let mut config = kube::Config::new(url);
-    config.accept_invalid_certs = true;
-    // Otherwise all those of this machine are read, which takes longer than the answer.
-    config.root_cert = Some(Vec::new());
-    config.default_retry = false;
-    config.auth_info.token = token.map(|token| token.to_owned().into());
-    Client::try_from(config).context("make a client for an operator")
-}
-
-async fn get(client: &Client, path: &str) -> Result<(StatusCode, String)> {
-    let request = Request::get(path).body(kube::client::Body::empty()).context("ask an operator")?;
-    let answer = client.send(request).await.with_context(|| format!("ask for {path}"))?;
-    let status = answer.status();
-    let body = http_body_util::BodyExt::collect(answer.into_body()).await.context("read an operator's answer")?;
-    Ok((status, String::from_utf8_lossy(&body.to_bytes()).into_owned()))
 }
 
 fn installed(service_account: &Value) -> Result<Installed> {

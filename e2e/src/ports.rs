@@ -21,12 +21,13 @@ static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::
 pub fn free<const N: usize>() -> Result<[u16; N]> {
     let mut ports = [0; N];
     for port in &mut ports {
-        *port = next()?;
+        *port = free_port()?;
     }
     Ok(ports)
 }
 
-fn next() -> Result<u16> {
+/// A port that nothing listens on right now.
+pub(crate) fn free_port() -> Result<u16> {
     let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     (0..COUNT)
         .map(|_| candidate())

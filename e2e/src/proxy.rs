@@ -6,66 +6,28 @@
 
 mod forward;
 mod rules;
+mod state;
 mod watches;
 
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use http::{Method, StatusCode};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
 use crate::cluster::Cluster;
 use forward::{Forwarder, Upstream};
-use rules::Rules;
 pub use rules::{Action, Hook, Pattern, Rule, Seen, Verdict};
-use watches::{Command, Watches};
-
-/// A request that came by.
-#[derive(Clone, Debug)]
-pub struct Exchange {
-    pub at: Instant,
-    pub method: Method,
-    pub path: String,
-    pub query: String,
-    /// The answer the client got; none if it got none, or not yet.
-    pub status: Option<StatusCode>,
-    /// The answer the apiserver gave; none if it was not asked, or not yet.
-    pub upstream_status: Option<StatusCode>,
-}
-
-impl Exchange {
-    /// Whether it was meant to change something.
-    pub fn is_write(&self) -> bool {
-        rules::is_write(&self.method)
-    }
-
-    /// Whether it asked for the objects of a kind: a list, the first page of one, or a watch that begins with one.
-    pub fn is_list(&self) -> bool {
-        let has = |parameter: &str| self.query.split('&').any(|other| other.starts_with(parameter));
-        let begins = !has("watch=1") && !has("continue=");
-        self.method == Method::GET && is_collection(&self.path) && (begins || has("sendInitialEvents=true"))
-    }
-}
-
-/// Whether a path names all objects of a kind, or those of one namespace.
-fn is_collection(path: &str) -> bool {
-    let mut segments = path.split('/').skip(1);
-    match segments.next() {
-        Some("api") => segments.next(),
-        Some("apis") => segments.nth(1),
-        _ => return false,
-    };
-    matches!(segments.collect::<Vec<_>>()[..], ["namespaces", _, _] | [_])
-}
+pub use state::Exchange;
+use state::State;
+use watches::Command;
 
 /// A running proxy; ends when dropped.
 pub struct Proxy {
@@ -73,39 +35,6 @@ pub struct Proxy {
     state: Arc<State>,
     /// Aborts its tasks when dropped, and with them all connections.
     _server: JoinSet<()>,
-}
-
-/// The state that the connections share with the test.
-#[derive(Default)]
-struct State {
-    rules: Rules,
-    watches: Watches,
-    exchanges: Mutex<Vec<Arc<Noted>>>,
-}
-
-/// An exchange that may still get its answers.
-struct Noted(Mutex<Exchange>);
-
-impl Noted {
-    fn update(&self, change: impl FnOnce(&mut Exchange)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    fn now(&self) -> Exchange {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl State {
-    fn note(&self, exchange: Exchange) -> Arc<Noted> {
-        let noted = Arc::new(Noted(Mutex::new(exchange)));
-        self.exchanges().push(Arc::clone(&noted));
-        noted
-    }
-
-    fn exchanges(&self) -> MutexGuard<'_, Vec<Arc<Noted>>> {
-        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Proxy {

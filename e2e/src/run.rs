@@ -9,13 +9,14 @@ use e2e::apply::apply;
 use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
 use e2e::operator::{self, ALL_IN_ONE, Operator, OperatorSpec, upstream_controller};
 use e2e::progress::Progress;
-use e2e::tools::{self, Tool};
+use e2e::terminal::print;
 use futures::future::try_join_all;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::{Api, Client};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
+use tools::Tool;
 
 const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
 const REPLICAS: i32 = 20;
@@ -49,7 +50,7 @@ pub(crate) async fn run(flags: &RunFlags) -> Result<()> {
     progress.finish(&format!("ready after {ready:.1} s: {} nodes, {}", flags.nodes, names.join(", ")));
     roll_out(&cluster, &mut progress).await?;
     let servers = write_servers(&cluster, &operators).await?;
-    crate::print(&help(&cluster, &servers)?)?;
+    print(&help(&cluster, &servers)?)?;
     stay(&cluster, &mut operators).await
 }
 

@@ -10,9 +10,10 @@ use rustix::process::getuid;
 use serde_json::Value;
 
 use crate::apply::{documents, text};
-use crate::cluster::{Cluster, free_port};
+use crate::cluster::Cluster;
 use crate::kubectl::run_script;
 use crate::operator::Operator;
+use crate::ports::free_port;
 use crate::process::{Process, Program};
 
 /// The script that lays them down.

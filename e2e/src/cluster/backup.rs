@@ -3,7 +3,8 @@
 
 use anyhow::{Context, Result};
 
-use super::{Cluster, Part};
+use super::local::Cluster;
+use super::parts::Part;
 use crate::folder;
 
 impl Cluster {

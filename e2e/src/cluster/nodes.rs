@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use shared::api::taint::NOT_READY;
 use tokio::time::{Instant, sleep};
 
-use super::{Cluster, START_DEADLINE};
+use super::local::{Cluster, START_DEADLINE};
 
 /// The label kwok looks for. A node that loses it is a node whose kubelet died.
 const KUBELET_LABEL: &str = "node.e2e/kubelet";

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
+use tools::{Tool, Tools};
 
+use super::flags::all_needed_flags;
+use super::options::{ClusterOptions, ControllerManager};
 use super::run_dir::RunDir;
-use super::{ClusterOptions, ControllerManager};
 use crate::kubeconfig::{self, Credentials};
-use crate::operator::all_needed_flags;
 use crate::pki::Pki;
 use crate::ports;
 use crate::process::Program;
-use crate::tools::{Tool, Tools};
 
 /// The configuration of kwok: how it runs, and the stages of nodes and pods.
 const KWOK_CONFIG: [(&str, &str); 3] = [

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result};
-
-use crate::tools::cache_dir;
+use tools::cache_dir;
 
 /// How many folders of runs that did not end well are kept.
 const KEPT_RUNS: usize = 5;

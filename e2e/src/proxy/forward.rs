@@ -11,7 +11,6 @@ use futures::TryStreamExt;
 use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER};
 use http::request::Parts;
 use http::{Request, Response, StatusCode, Uri, Version};
-use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -25,9 +24,8 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::rules::{Action, Seen, Verdict};
-use super::{Exchange, Noted, State, watches};
-
-pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
+use super::state::{Exchange, Noted, State};
+use super::watches::{self, Body};
 
 /// The apiserver. HTTP/1.1, so that watches share no connection and one that is held back holds back no other.
 #[derive(Clone)]

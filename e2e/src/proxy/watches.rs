@@ -9,13 +9,16 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use shared::api::protobuf::{self, Frame};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
 
-use super::forward::Body;
 use super::rules::Pattern;
+
+/// The body of an answer, which a watch never ends.
+pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 /// A test's order to a watch.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The memory that each operator asks for and may have: what its facts say, or that of the base.
 //!
-//! Left out: whether it is enough, which `e2e memory --each` measures.
+//! Left out: whether it is enough, which `bench memory --each` measures.
 
 use facts::Memory;
 

@@ -62,8 +62,6 @@ pub(crate) fn files(folder: &str, ending: &str) -> Vec<File> {
 
 /// Every Rust file of the workspace.
 pub(crate) fn sources() -> Vec<File> {
-    ["shared", "facts", "operators", "all-in-one", "cli", "e2e", "tidy"]
-        .iter()
-        .flat_map(|folder| files(folder, ".rs"))
-        .collect()
+    let folders = ["shared", "facts", "operators", "all-in-one", "cli", "e2e", "bench", "tidy"];
+    folders.iter().flat_map(|folder| files(folder, ".rs")).collect()
 }

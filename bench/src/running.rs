@@ -1,0 +1,160 @@
+//! A contestant at work: how it is started, stopped and weighed.
+//! Left out: its work, which is the steps'.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use e2e::cluster::{Cluster, ControllerManager, Part};
+use e2e::operator::{Operator, OperatorSpec, upstream_controller};
+use e2e::usage::Usage;
+use futures::future::try_join_all;
+
+use crate::about::{About, Flags};
+use crate::contestant::Contestant;
+use crate::options::BenchOptions;
+
+/// A contestant, at work or stopped.
+pub(crate) struct Running {
+    contestant: Contestant,
+    /// Those that do the work, or whose controllers of kube-controller-manager do it.
+    names: Vec<String>,
+    /// The flags of this set of steps.
+    flags: Flags,
+    leader_elect: bool,
+    processes: Processes,
+}
+
+enum Processes {
+    /// With the operators there are, which can start again as they were.
+    Stopped(Vec<Operator>),
+    Operators(Vec<Operator>),
+    ControllerManager,
+}
+
+impl Running {
+    /// Starts it. That it serves is for the steps to see.
+    pub(crate) async fn start(
+        contestant: Contestant,
+        about: &About,
+        options: &BenchOptions,
+        cluster: &Cluster,
+    ) -> Result<Self> {
+        let leader_elect = options.is_leader_elected();
+        let processes = Processes::Stopped(Vec::new());
+        let (names, flags) = (&about.operators, about.flags);
+        let mut running = Self { contestant, names: names.clone(), flags, leader_elect, processes };
+        match contestant {
+            Contestant::Operators => {
+                let mut operators = Vec::new();
+                for name in names {
+                    let mut spec = options.programs.install(name, options.one_program, cluster).await?;
+                    let own = flags.iter().filter(|(of, _)| of == name);
+                    spec.flags.extend(own.map(|(_, flag)| (*flag).to_owned()));
+                    operators.push(cluster.start_operator(&OperatorSpec { leader_elect, ..spec }).await?);
+                }
+                running.processes = Processes::Operators(operators);
+            }
+            Contestant::Unthrottled | Contestant::Throttled => running.begin(cluster).await?,
+        }
+        Ok(running)
+    }
+
+    /// Starts the processes that were stopped.
+    pub(crate) async fn begin(&mut self, cluster: &Cluster) -> Result<()> {
+        match self.contestant {
+            Contestant::Operators => {
+                if let Processes::Stopped(operators) = &mut self.processes {
+                    operators.iter_mut().try_for_each(Operator::restart)?;
+                    self.processes = Processes::Operators(std::mem::take(operators));
+                }
+                Ok(())
+            }
+            Contestant::Unthrottled | Contestant::Throttled => self.begin_as(self.contestant, cluster).await,
+        }
+    }
+
+    /// Lifts the default limit until the next stop: how what a step finds came about is not what it measures.
+    pub(crate) async fn unthrottle(&mut self, cluster: &Cluster) -> Result<()> {
+        if self.contestant == Contestant::Throttled {
+            self.stop(cluster).await?;
+            self.begin_as(Contestant::Unthrottled, cluster).await?;
+        }
+        Ok(())
+    }
+
+    async fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
+        cluster
+            .start_controller_manager(controller_manager(contestant, &self.names, self.flags, self.leader_elect))
+            .await?;
+        self.processes = Processes::ControllerManager;
+        Ok(())
+    }
+
+    /// Stops the processes.
+    pub(crate) async fn stop(&mut self, cluster: &Cluster) -> Result<()> {
+        match &mut self.processes {
+            Processes::Stopped(_) => {}
+            Processes::Operators(operators) => {
+                for operator in &mut *operators {
+                    operator.terminate().await?;
+                }
+                self.processes = Processes::Stopped(std::mem::take(operators));
+            }
+            Processes::ControllerManager => {
+                cluster.stop_controller_manager().await?;
+                self.processes = Processes::Stopped(Vec::new());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until each of its processes says that it is ready. kube-controller-manager says so once its controllers run,
+    /// whatever they have read by then.
+    pub(crate) async fn wait_ready(&mut self, cluster: &Cluster) -> Result<()> {
+        match &mut self.processes {
+            Processes::Stopped(_) => bail!("{} does not run", self.contestant),
+            Processes::Operators(operators) => {
+                try_join_all(operators.iter_mut().map(Operator::wait_ready)).await.map(drop)
+            }
+            Processes::ControllerManager => cluster.wait_controller_manager().await,
+        }
+    }
+
+    /// The usage of each of its processes, by name. Those that have not started have used nothing.
+    pub(crate) fn usage(&self, cluster: &Cluster) -> Result<BTreeMap<String, Usage>> {
+        match &self.processes {
+            Processes::Stopped(_) => Ok(BTreeMap::new()),
+            Processes::Operators(operators) => {
+                operators.iter().map(|operator| Ok((operator.name().to_owned(), operator.usage()?))).collect()
+            }
+            Processes::ControllerManager => {
+                let part = Part::ControllerManager;
+                Ok(BTreeMap::from([(part.name().to_owned(), cluster.usage(part)?)]))
+            }
+        }
+    }
+
+    pub(crate) fn contestant(&self) -> Contestant {
+        self.contestant
+    }
+}
+
+fn controller_manager(
+    contestant: Contestant,
+    operators: &[String],
+    flags_of_set: Flags,
+    leader_elect: bool,
+) -> ControllerManager {
+    let mut flags = match contestant {
+        Contestant::Throttled => vec!["--kube-api-qps=20".to_owned(), "--kube-api-burst=30".to_owned()],
+        Contestant::Unthrottled | Contestant::Operators => Vec::new(),
+    };
+    flags.extend(flags_of_set.iter().map(|(_, flag)| (*flag).to_owned()));
+    if leader_elect {
+        // Without the gate it would keep its Lease when it is stopped, and wait for that when it starts again.
+        let gate = "--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=true";
+        flags.extend(["--leader-elect=true", gate].map(str::to_owned));
+    }
+    let controllers: Vec<String> = operators.iter().map(|operator| upstream_controller(operator)).collect();
+    ControllerManager { controllers: controllers.join(","), flags }
+}

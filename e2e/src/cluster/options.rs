@@ -1,0 +1,128 @@
+//! The size and the programs of a local cluster.
+
+use std::iter;
+
+const AUDIT_POLICY: &str = "\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules: [{level: Metadata}]
+";
+
+/// Off by default in kube-controller-manager, and turned on by kubeadm.
+const TURNED_ON: [&str; 2] = ["bootstrap-signer-controller", "token-cleaner-controller"];
+
+/// Takes the taint away that every new node has.
+const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
+
+/// The gate of ClusterTrustBundles, of kube-apiserver and of kube-controller-manager.
+const TRUST_BUNDLES: &str = "--feature-gates=ClusterTrustBundle=true";
+/// The resource is off besides: see [`TRUST_BUNDLES`].
+const SERVED_TRUST_BUNDLES: &str = "--runtime-config=certificates.k8s.io/v1beta1/clustertrustbundles=true";
+
+/// kube-controller-manager, and which of its controllers run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerManager {
+    /// The value of `--controllers`.
+    pub controllers: String,
+    /// Further flags; they win over ours.
+    pub flags: Vec<String>,
+}
+
+impl ControllerManager {
+    /// Every controller that a cluster of kubeadm has.
+    pub fn all() -> Self {
+        Self::without::<&str>([])
+    }
+
+    /// All but the named ones (`deployment-controller`).
+    pub fn without<N: AsRef<str>>(controllers: impl IntoIterator<Item = N>) -> Self {
+        let off: Vec<String> = controllers.into_iter().map(|name| name.as_ref().to_owned()).collect();
+        // Of several words about one controller the first counts.
+        let on = TURNED_ON.iter().filter(|name| !off.iter().any(|off| off == *name)).map(|name| (*name).to_owned());
+        let words = iter::once("*".to_owned()).chain(on).chain(off.iter().map(|name| format!("-{name}")));
+        Self { controllers: words.collect::<Vec<String>>().join(","), flags: Vec::new() }
+    }
+
+    /// Of several words about one controller the first counts.
+    fn runs(&self, controller: &str) -> bool {
+        let mut words = self.controllers.split(',');
+        let own = words.clone().find(|word| word.strip_prefix('-').unwrap_or(word) == controller);
+        // The word for all comes last, wherever it stands.
+        own.or_else(|| words.find(|word| *word == "*")).is_some_and(|word| !word.starts_with('-'))
+    }
+}
+
+/// The size and the programs of a local cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// How many nodes kwok plays.
+    pub nodes: u32,
+    /// In how many zones these are, in turn.
+    pub zones: u32,
+    /// For how many seconds a node's Lease holds, which kwok renews four times as often.
+    pub node_lease: u32,
+    /// Whether node-lifecycle-operator will be at work: it takes the taint away that every new node has.
+    pub has_node_lifecycle: bool,
+    /// None, unless said otherwise: the operators do its work.
+    pub controller_manager: Option<ControllerManager>,
+    /// Further flags of kube-apiserver, such as `--feature-gates=…`; they win over ours.
+    pub apiserver_flags: Vec<String>,
+    /// Whether every request is written into [`Cluster::audit_log`].
+    pub audit: bool,
+    /// The policy of the audit log; by default one event of each request with its metadata, once it has been answered.
+    pub audit_policy: &'static str,
+}
+
+impl Default for ClusterOptions {
+    fn default() -> Self {
+        Self {
+            nodes: 5,
+            zones: 3,
+            node_lease: 40,
+            has_node_lifecycle: false,
+            controller_manager: None,
+            apiserver_flags: Vec::new(),
+            audit: false,
+            audit_policy: AUDIT_POLICY,
+        }
+    }
+}
+
+impl ClusterOptions {
+    /// Whether somebody takes the taint away that every new node has, at the latest when the operators are at work.
+    pub(super) fn is_untainted(&self) -> bool {
+        self.has_node_lifecycle || self.controller_manager.as_ref().is_some_and(|one| one.runs(NODE_LIFECYCLE))
+    }
+
+    /// With every controller of kube-controller-manager that a cluster of kubeadm has.
+    pub fn with_controller_manager() -> Self {
+        Self { controller_manager: Some(ControllerManager::all()), ..Self::default() }
+    }
+
+    /// The same with ClusterTrustBundles, which are off by default: kube-apiserver serves them, and
+    /// kube-controller-manager, if there is one from the start, publishes its own.
+    #[must_use]
+    pub fn with_trust_bundles(mut self) -> Self {
+        self.apiserver_flags.extend([TRUST_BUNDLES, SERVED_TRUST_BUNDLES].map(str::to_owned));
+        if let Some(ControllerManager { flags, .. }) = &mut self.controller_manager {
+            flags.push(TRUST_BUNDLES.to_owned());
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_is_named_once() {
+        let words = |names: &[&str]| ControllerManager::without(names).controllers;
+        assert_eq!(ControllerManager::all().controllers, "*,bootstrap-signer-controller,token-cleaner-controller");
+        assert_eq!(
+            words(&["token-cleaner-controller", "job-controller"]),
+            "*,bootstrap-signer-controller,-token-cleaner-controller,-job-controller"
+        );
+    }
+}

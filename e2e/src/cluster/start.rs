@@ -1,0 +1,73 @@
+//! The start of a local cluster, and of kube-controller-manager where one is wanted.
+
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result};
+use tokio::task::spawn_blocking;
+use tools::progress::Progress;
+use tools::{Tool, Tools};
+
+use super::local::{Cluster, Local};
+use super::nodes;
+use super::options::{ClusterOptions, ControllerManager};
+use super::parts::{Part, Parts};
+use super::run_dir::RunDir;
+use crate::guard::Guard;
+use crate::pki::Pki;
+use crate::serving::wait_ok;
+
+impl Cluster {
+    /// Starts a local cluster and waits until its nodes are ready.
+    pub async fn start(options: ClusterOptions) -> Result<Self> {
+        Self::start_with(options, &mut Progress::default()).await
+    }
+
+    /// As [`Self::start`], showing what goes on.
+    pub async fn start_with(options: ClusterOptions, progress: &mut Progress) -> Result<Self> {
+        let tools = find(Tool::OF_A_CLUSTER.into()).await?;
+        progress.show_live("starting the apiserver");
+        let run_dir = RunDir::create()?;
+        let guard = Arc::new(Guard::start(&run_dir.data())?);
+        let pki = Pki::create(&run_dir.path().join("pki"))?;
+        let parts = Parts::new(tools, &run_dir, &pki, &options)?;
+        let (is_untainted, zones) = (options.is_untainted(), options.zones);
+        let cluster = Self {
+            kubeconfig: parts.kubeconfig("admin"),
+            local: Some(Local { processes: Mutex::default(), is_untainted, zones, parts, pki, guard, run_dir }),
+        };
+        cluster.run(Part::Etcd)?;
+        cluster.run(Part::Apiserver)?;
+        let client = cluster.client().await?;
+        cluster.wait_apiserver(&client).await?;
+        progress.show_live("starting the other parts");
+        cluster.run(Part::Scheduler)?;
+        if let Some(controller_manager) = options.controller_manager {
+            cluster.start_controller_manager(controller_manager).await?;
+        }
+        cluster.run(Part::Kwok)?;
+        // Operators start later, and with one of them the taint goes.
+        let is_done = if options.has_node_lifecycle { nodes::is_ready } else { nodes::is_schedulable };
+        cluster.add_and_wait(options.nodes, is_done).await?;
+        Ok(cluster)
+    }
+
+    /// Starts kube-controller-manager, which must not be running.
+    pub async fn start_controller_manager(&self, controller_manager: ControllerManager) -> Result<()> {
+        let local = self.local()?;
+        local.parts.add_tools(find(vec![Tool::KubeControllerManager]).await?);
+        local.parts.set_controller_manager(controller_manager);
+        self.run(Part::ControllerManager)
+    }
+
+    /// Waits until kube-controller-manager is healthy: it has no other word for being ready.
+    pub async fn wait_controller_manager(&self) -> Result<()> {
+        wait_ok(self.local()?.parts.controller_manager_port(), "/healthz", || self.check_parts())
+            .await
+            .context("kube-controller-manager is not healthy")
+    }
+}
+
+/// Finds programs, or builds them, which takes minutes.
+async fn find(wanted: Vec<Tool>) -> Result<Tools> {
+    spawn_blocking(move || Tools::find(&wanted, &mut Progress::default())).await.context("look for the programs")?
+}

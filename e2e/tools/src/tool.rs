@@ -1,0 +1,141 @@
+//! The programs by their names, and the versions that will do.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+/// The Kubernetes version this project follows.
+pub const KUBERNETES_VERSION: &str = "v1.36.3";
+
+/// A program that the local cluster consists of, or that a cluster is measured, looked at or tested with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tool {
+    Etcd,
+    KubeApiserver,
+    KubeScheduler,
+    KubeControllerManager,
+    Kwok,
+    Kubectl,
+    MetricsServer,
+    Prometheus,
+    PrometheusAdapter,
+    /// Upstream's own e2e tests.
+    E2eTest,
+}
+
+impl Tool {
+    /// The programs of every local cluster. kube-controller-manager is built only where it takes part.
+    pub const OF_A_CLUSTER: [Self; 5] =
+        [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::Kwok, Self::Kubectl];
+
+    /// Every program.
+    const ALL: [Self; 10] = [
+        Self::Etcd,
+        Self::KubeApiserver,
+        Self::KubeScheduler,
+        Self::KubeControllerManager,
+        Self::Kwok,
+        Self::Kubectl,
+        Self::MetricsServer,
+        Self::Prometheus,
+        Self::PrometheusAdapter,
+        Self::E2eTest,
+    ];
+
+    /// The program of this name.
+    pub fn named(name: &str) -> Result<Self> {
+        let names = || Self::ALL.map(Self::name).join(", ");
+        match Self::ALL.into_iter().find(|tool| tool.name() == name) {
+            Some(tool) => Ok(tool),
+            None => bail!("unknown program {name}; known are {}", names()),
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::KubeApiserver => "kube-apiserver",
+            Self::KubeScheduler => "kube-scheduler",
+            Self::KubeControllerManager => "kube-controller-manager",
+            Self::Kwok => "kwok",
+            Self::Kubectl => "kubectl",
+            Self::MetricsServer => "metrics-server",
+            Self::Prometheus => "prometheus",
+            Self::PrometheusAdapter => "prometheus-adapter",
+            Self::E2eTest => "e2e.test",
+        }
+    }
+
+    /// The arguments with which it prints its version.
+    fn version_args(self) -> &'static [&'static str] {
+        match self {
+            Self::Kubectl => &["version", "--client"],
+            Self::Etcd
+            | Self::KubeApiserver
+            | Self::KubeScheduler
+            | Self::KubeControllerManager
+            | Self::Kwok
+            | Self::MetricsServer
+            | Self::Prometheus
+            | Self::PrometheusAdapter
+            | Self::E2eTest => &["--version"],
+        }
+    }
+
+    /// The beginning of an acceptable program's version line: any version of the user's own kubectl will do.
+    fn accepted_version(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd Version: 3.6.",
+            Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v1.36.",
+            Self::Kwok => "kwok version v0.8.",
+            Self::Kubectl => "Client Version: v1.",
+            Self::MetricsServer => "v0.9.",
+            Self::Prometheus => "prometheus, version 3.16.",
+            // There is no other way to ask it.
+            Self::PrometheusAdapter => "unknown flag: --version",
+            Self::E2eTest => "v1.36.",
+        }
+    }
+
+    /// Whether the program at `path` runs and is of a version that will do.
+    pub(crate) fn accepts(self, path: &Path) -> bool {
+        Command::new(path)
+            .args(self.version_args())
+            .stdin(Stdio::null())
+            .output()
+            .is_ok_and(|output| self.accepts_version(&String::from_utf8_lossy(&output.stdout)))
+    }
+
+    fn accepts_version(self, printed: &str) -> bool {
+        printed.starts_with(self.accepted_version())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_asked_for_by_its_own_name() {
+        for tool in Tool::ALL {
+            assert_eq!(Tool::named(tool.name()).unwrap(), tool);
+        }
+        assert!(Tool::named("kubelet").is_err());
+    }
+
+    #[test]
+    fn only_the_reference_versions_are_accepted() {
+        assert!(Tool::Etcd.accepts_version("etcd Version: 3.6.16\nGit SHA: x"));
+        assert!(!Tool::Etcd.accepts_version("etcd Version: 3.5.9"));
+        assert!(Tool::KubeApiserver.accepts_version("Kubernetes v1.36.3"));
+        assert!(!Tool::KubeScheduler.accepts_version("Kubernetes v1.35.0"));
+        assert!(Tool::Kwok.accepts_version("kwok version v0.8.0 go1.26.8 (linux/amd64)"));
+        assert!(!Tool::Kwok.accepts_version("kwok version v0.7.0 go1.26.8 (linux/amd64)"));
+        assert!(!Tool::Kwok.accepts_version(""));
+        assert!(Tool::MetricsServer.accepts_version("v0.9.0"));
+        assert!(Tool::Prometheus.accepts_version("prometheus, version 3.16.0 (branch: , revision: unknown)"));
+        assert!(Tool::E2eTest.accepts_version("v1.36.3"));
+        assert!(Tool::Kubectl.accepts_version("Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0"));
+    }
+}
