@@ -14,7 +14,7 @@ type Allowed = (&'static str, &'static [&'static str], &'static str);
 const MEMORY: &str = "memory between syncs is kept in observe";
 /// The status counts what apply did, and apply writes the status; what both name belongs below both.
 const OUTCOME: &str = "apply writes the status that counts its outcome";
-/// Nothing but history.
+/// Circles that have no reason to stay.
 const NOT_YET: &str = "not untied yet";
 
 /// The circles that are there. One that is gone has to leave this list.
@@ -81,11 +81,11 @@ impl Crate {
     /// All paths in this code that begin at this crate's root, at a relative of the module, or at its child.
     fn paths(&self, module: &Module, code: &str) -> Vec<Vec<String>> {
         let tokens = tokens(code);
+        let is_child = |name: &str| self.code.contains_key(&[module, &[name.to_owned()][..]].concat());
         let begins = |at: usize| {
-            let is_inside = at > 0 && tokens[at - 1] == "::";
-            let is_child = || self.code.contains_key(&[&module[..], &[tokens[at].to_owned()]].concat());
-            let is_followed = tokens.get(at + 1).is_some_and(|next| *next == "::");
-            !is_inside && is_followed && (["crate", "self", "super"].contains(&tokens[at]) || is_child())
+            tokens.get(at + 1) == Some(&"::")
+                && (at == 0 || tokens[at - 1] != "::")
+                && (["crate", "self", "super"].contains(&tokens[at]) || is_child(tokens[at]))
         };
         let mut paths = Vec::new();
         for at in (0..tokens.len()).filter(|at| begins(*at)) {
@@ -120,7 +120,10 @@ impl Crate {
     /// The path under which a module's `pub use` takes this name from one of its children.
     fn handed_on(&self, module: &Module, name: &str) -> Option<Vec<String>> {
         let code = self.code.get(module)?;
-        let exports = ["pub ", "pub(crate) ", "pub(super) "].into_iter().flat_map(|keyword| code.split(keyword)).filter_map(|rest| rest.strip_prefix("use "));
+        let exports = ["pub ", "pub(crate) ", "pub(super) "]
+            .into_iter()
+            .flat_map(|keyword| code.split(keyword))
+            .filter_map(|rest| rest.strip_prefix("use "));
         let exports = exports.filter_map(|rest| rest.split_once(';'));
         let paths = exports.flat_map(|(path, _)| self.paths(module, path));
         let is_of_child = |path: &Vec<String>| !["crate", "super"].contains(&path[0].as_str());

@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for Conditions {
 /// A server that is older, or whose feature `DeploymentReplicaSetTerminatingReplicas` is off, drops
 /// terminatingReplicas. Upstream asks its own feature gate, and where that is on and the server's off, writes at each
 /// sync.
-pub fn is_news(stored: &ReplicaStatus, next: &ReplicaStatus, drops_terminating: bool) -> bool {
+pub(super) fn is_news(stored: &ReplicaStatus, next: &ReplicaStatus, drops_terminating: bool) -> bool {
     if !drops_terminating || stored.terminating_replicas.is_some() {
         return stored != next;
     }
@@ -101,7 +101,7 @@ pub fn is_news(stored: &ReplicaStatus, next: &ReplicaStatus, drops_terminating: 
 
 /// Whether the server drops terminatingReplicas, as far as is `known` after a write: it does if a write that was to set
 /// it changed nothing, and until it is seen.
-pub fn drops_terminating(
+pub(super) fn drops_terminating(
     known: bool,
     stored: (ResourceVersion, &ReplicaStatus),
     written: (ResourceVersion, &ReplicaStatus),
