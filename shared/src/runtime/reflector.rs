@@ -41,7 +41,8 @@ const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// client-go's: a watch that ends sooner and without an event has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 
-/// Where what is listed and watched goes: a [`Cache`](crate::runtime::cache::Cache) with its handlers, or an operator's own structure.
+/// Receives what is listed and watched: a [`Cache`](crate::runtime::cache::Cache) with its handlers, or an operator's
+/// own structure.
 ///
 /// All calls come from one task, in the server's order; they must be quick and must not block.
 pub trait Store<T>: Send + Sync + 'static {
