@@ -74,8 +74,6 @@ pub(super) fn is_in_between(stored: &ReplicaStatus, next: &ReplicaStatus, wanted
         && (stored.observed_generation, &stored.conditions) == (next.observed_generation, &next.conditions)
 }
 
-}
-
 /// How many pods are on their way out.
 ///
 /// Upstream: `FilterClaimedPods` over `FilterTerminatingPods`, `pkg/controller/controller_utils.go`.
