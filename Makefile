@@ -60,7 +60,7 @@ help: ## This list
 ##@ Seeing it work
 
 .PHONY: run
-run: needs ## A local cluster with every operator, and a Deployment rolling out; Ctrl-C ends it all
+run: needs build-tools ## A local cluster with every operator, and a Deployment rolling out; Ctrl-C ends it all
 	@echo "Building the operators and a local cluster's programs. The first time this takes several minutes."
 	@$(side-by-side) build-programs build-e2e
 	$(DEBUG)/e2e run
@@ -192,11 +192,12 @@ build-bench: needs
 	cargo build $(AS_TESTED) --bin bench
 
 .PHONY: build-suite
-build-suite: needs
+build-suite: needs build-tools
 	@$(side-by-side) build-programs build-e2e PROGRAMS_OF_UPSTREAM="$(SUITE_PROGRAMS)"
 
+# Without cargo, which would wait until the other cargo has compiled all operators.
 .PHONY: build-programs
-build-programs: build-tools
+build-programs:
 	@$(DEBUG)/tools $(PROGRAMS_OF_UPSTREAM) > /dev/null
 
 .PHONY: build-tools
