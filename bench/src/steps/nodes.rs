@@ -109,7 +109,7 @@ async fn run_zone(bench: &mut Bench<'_>) -> Result<()> {
 
 impl Bench<'_> {
     async fn set_kubelets(&self, nodes: &[u32], running: bool) -> Result<()> {
-        self.patch_nodes(nodes, &crate::cluster::kubelet(running)).await
+        self.patch_nodes(nodes, &e2e::cluster::kubelet(running)).await
     }
 
     async fn patch_nodes(&self, numbers: &[u32], patch: &Value) -> Result<()> {

@@ -155,7 +155,7 @@ pub fn release_patch<'a>(owner: Uid, finalizers: &'a [&'a str]) -> impl Serializ
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::object::{ControllerRef, Meta, NoAnnotations};
+    use crate::api::object::{ControllerRef, Key, Meta, NoAnnotations};
     use crate::api::time::Time;
     use serde::Deserialize;
 

@@ -11,13 +11,14 @@ use jiff::Timestamp;
 use crate::api::explain::{
     CacheState, Explanation, Held, KeyState, OperatorStatus, QueueState, Role, Standing, Subject, Timer,
 };
+use crate::api::facts::Names;
 use crate::api::object::Key;
 use crate::runtime::clock::Clock;
 use crate::runtime::consistency::Consistency;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::flags::Mode;
 use crate::runtime::followed::Followed;
-use crate::runtime::identity::{KUBERNETES_VERSION, Names, VERSION};
+use crate::runtime::identity::{KUBERNETES_VERSION, VERSION};
 use crate::runtime::leader::Term;
 use crate::runtime::queue::{self, Queue};
 use crate::runtime::source::Follow;

@@ -32,7 +32,6 @@ use crate::runtime::events::Events;
 use crate::runtime::explain::Explainer;
 use crate::runtime::flags::{self, Exit, Flags, SharedFlags};
 use crate::runtime::followed::Followed;
-pub use crate::runtime::identity::Names;
 use crate::runtime::identity::{KUBERNETES_VERSION, VERSION};
 use crate::runtime::leader::{Election, Elector, Lost};
 use crate::runtime::metrics::{self, Metrics};

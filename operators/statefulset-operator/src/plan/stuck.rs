@@ -15,7 +15,6 @@ use shared::runtime::decisions::{self, Reasoned};
 
 use super::places::Known;
 use super::pods::is_of_current;
-use super::pods::is_of_current;
 use super::reasons::{Reason, Until, Why};
 use super::rolling::is_going;
 use super::{Wait, rolling};

@@ -10,7 +10,7 @@ use crate::api::object::Meta;
 use crate::api::resource::{CONFIG_MAPS, SECRETS};
 use crate::runtime::cache::Cache;
 use crate::runtime::control::{Control, DeleteOptions, Patch, Preconditions};
-use crate::runtime::decisions::{Decisions, Reason, Reasoned};
+use crate::runtime::decisions::{Decisions, Reason, Reasoned, Trigger};
 use crate::runtime::events::{EventType, Recorder};
 use crate::runtime::informer::InformerBuilder;
 use crate::runtime::queue::{Backoff, Cause};

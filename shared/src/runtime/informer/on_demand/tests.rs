@@ -11,11 +11,12 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::*;
+use crate::api::intern::Text;
 use crate::api::object::{Key, Meta};
 use crate::api::resource::PODS;
 use crate::runtime::cache::{Cache, Change};
 use crate::runtime::consistency::Consistency;
-use crate::runtime::demand::{Extent, Need};
+use crate::runtime::demand::{Extent, Need, Needed};
 use crate::runtime::informer::{Informer, InformerBuilder};
 use crate::testing::apiserver::{Connection, Server};
 use crate::testing::running::test;
