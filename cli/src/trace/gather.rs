@@ -166,10 +166,10 @@ mod tests {
     fn nodes_are_asked_about_and_pods_are_not() {
         let of_nodes = [
             "ttl-operator",
-            "pod-garbage-collector-operator",
-            "taint-eviction-operator",
             "node-ipam-operator",
             "node-lifecycle-operator",
+            "pod-garbage-collector-operator",
+            "taint-eviction-operator",
         ];
         assert_eq!(operators_to_ask("", "Node"), of_nodes);
         assert_eq!(operators_to_ask("apps", "Deployment"), ["deployment-operator"]);

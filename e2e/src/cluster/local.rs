@@ -94,7 +94,7 @@ impl Cluster {
         }
     }
 
-    /// The audit log, one JSON event a line, if [`ClusterOptions::audit`] asked for it.
+    /// The audit log, one JSON event a line, if [`audit`](super::ClusterOptions::audit) asked for it.
     pub fn audit_log(&self) -> Result<&Path> {
         self.local()?.parts.audit_log().context("the cluster was started without an audit log")
     }

@@ -68,7 +68,7 @@ pub struct ClusterOptions {
     pub controller_manager: Option<ControllerManager>,
     /// Further flags of kube-apiserver, such as `--feature-gates=…`; they win over ours.
     pub apiserver_flags: Vec<String>,
-    /// Whether every request is written into [`Cluster::audit_log`].
+    /// Whether every request is written into [`audit_log`](super::Cluster::audit_log).
     pub audit: bool,
     /// The policy of the audit log; by default one event of each request with its metadata, once it has been answered.
     pub audit_policy: &'static str,

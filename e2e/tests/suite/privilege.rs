@@ -22,15 +22,17 @@ use crate::support::objects::is_active;
 use crate::support::scene::Namespaced;
 use crate::support::{DEADLINE, Scene, on_shared_cluster, operators, start_operators, template, with_cluster};
 
+/// Changes an object, and says how the write that repairs it begins.
+type Tamper = for<'a> fn(&'a Scene) -> LocalBoxFuture<'a, Result<String>>;
+
 /// The work of an operator from beginning to end.
 struct Life {
     operator: &'static str,
     /// The other operators without which it could not.
     needs: &'static [&'static str],
     live: for<'a> fn(&'a Scene) -> LocalBoxFuture<'a, Result<()>>,
-    /// Changes an object of `shadow::objects`, and says how the write that repairs it begins. Some operators write nothing
-    /// then.
-    tamper: Option<for<'a> fn(&'a Scene) -> LocalBoxFuture<'a, Result<String>>>,
+    /// Changes an object of `shadow::objects`. Some operators write nothing then.
+    tamper: Option<Tamper>,
 }
 
 include!(concat!(env!("OUT_DIR"), "/lives.rs"));

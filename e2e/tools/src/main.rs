@@ -25,6 +25,9 @@ fn run() -> Result<()> {
         names.iter().map(|name| Tool::named(name)).collect::<Result<_>>()?
     };
     let tools = Tools::find(&wanted, &mut Progress::default())?;
-    let paths: String = wanted.iter().map(|tool| format!("{}\n", tools.path(*tool).display())).collect();
-    std::io::stdout().write_all(paths.as_bytes()).context("print")
+    let mut stdout = std::io::stdout().lock();
+    for tool in wanted {
+        writeln!(stdout, "{}", tools.path(tool).display()).context("print")?;
+    }
+    Ok(())
 }

@@ -190,10 +190,10 @@ impl Writer {
         patch: &StatusPatch,
         has_failed: bool,
     ) -> anyhow::Result<StatusWrite> {
-        let Meta { key, uid, .. } = &observed.deployment.metadata;
+        let meta = &observed.deployment.metadata;
         let can_wait = !has_failed && patch.is_in_between();
         let (version, patch) = (patch.version(), Patch::status(patch));
-        self.statuses.write(NewStatus { key, uid: *uid, version, patch, can_wait }).await
+        self.statuses.write(NewStatus { key: &meta.key, uid: meta.uid, version, patch, can_wait }).await
     }
 }
 

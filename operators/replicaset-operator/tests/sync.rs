@@ -89,7 +89,7 @@ fn a_status_that_meets_a_newer_version_is_written_all_the_same() {
 
 /// Each pod that gets ready would be a status.
 #[test]
-fn while_many_pods_are_to_come_statuses_are_apart_and_those_of_the_last_ones_are_not() {
+fn while_many_pods_are_to_come_statuses_are_apart_and_that_of_the_last_one_is_not() {
     test(async {
         let server = Server::new();
         KIND.add(&server, 300);
@@ -107,34 +107,33 @@ fn while_many_pods_are_to_come_statuses_are_apart_and_those_of_the_last_ones_are
             }
             server.count("patch replicasets/status") - before
         };
-        // 800 ms, of which first each 120 and then each 40 bring one.
-        let written = written_while(200).await;
-        assert!((7..=20).contains(&written), "{written} statuses");
-        assert_eq!(written_while(50).await, 50);
-        let written = written_while(50).await;
-        assert!((1..=45).contains(&written), "{written} statuses after so many in a second");
+        // 1196 ms, of which each second brings one.
+        let written = written_while(299).await;
+        assert!((1..=2).contains(&written), "{written} statuses");
+        assert_eq!(written_while(1).await, 1);
         assert_eq!(server.get("replicasets", KEY).unwrap()["status"]["availableReplicas"], 300, "the last one is told");
     });
 }
 
 #[test]
-fn that_the_spec_was_seen_is_told_with_the_pods() {
+fn that_the_spec_was_seen_is_told_at_once_and_pods_that_come_are_told_within_a_second() {
     test(async {
         let server = Server::new();
         let running = KIND.start_beside_another::<ReplicaSetOperator>(&server).await;
         KIND.add(&server, 2);
-        running.at_rest().await;
-        for (generation, replicas) in [(2, 3), (3, 1), (4, 1)] {
+        running.pass(Duration::from_secs(2)).await;
+        for (generation, replicas, statuses) in [(2, 3, 2), (3, 1, 2), (4, 1, 1)] {
             let before = server.count("patch replicasets/status");
             server.change("replicasets", KEY, |set| {
                 set["metadata"]["generation"] = json!(generation);
                 set["spec"]["replicas"] = json!(replicas);
             });
             running.at_rest().await;
-            let status = server.get("replicasets", KEY).unwrap()["status"].clone();
-            let told = [&status["observedGeneration"], &status["replicas"]];
-            assert_eq!(told, [&json!(generation), &json!(replicas)], "{status}");
-            assert_eq!(server.count("patch replicasets/status") - before, 1, "generation {generation}");
+            let status = || server.get("replicasets", KEY).unwrap()["status"].clone();
+            assert_eq!(status()["observedGeneration"], generation);
+            running.pass(Duration::from_secs(2)).await;
+            assert_eq!(status()["replicas"], replicas, "generation {generation}");
+            assert_eq!(server.count("patch replicasets/status") - before, statuses, "generation {generation}");
         }
     });
 }
@@ -276,7 +275,7 @@ fn why_says_what_was_written_and_that_nothing_is_left_to_do() {
         assert_eq!(texts(now), [r#"nothing (2 of 2 active) {"replicas":{"active":2,"wanted":2}}"#]);
         let first = last.iter().find(|decision| decision.stages[0].text.starts_with("create")).unwrap();
         let wrote: Vec<&str> = first.wrote.iter().map(|version| version.resource.as_str()).collect();
-        assert_eq!(wrote, ["pods", "pods"], "{why}");
+        assert_eq!(wrote, ["pods", "pods", "replicasets.apps"], "{why}");
         assert_eq!(*standing, Standing::default(), "{why}");
         assert_eq!(running.why("/apis/apps/v1/namespaces/default/replicasets/none").keys[0].now, []);
         assert_eq!(running.why("/api/v1/namespaces/default/pods/web-a").keys, [], "pods are somebody else's keys");

@@ -112,6 +112,7 @@ impl Acts {
     }
 
     /// Only these objects of the kind.
+    #[must_use]
     pub const fn only(self, which: Which) -> Self {
         Self { which, ..self }
     }

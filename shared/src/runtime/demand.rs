@@ -176,3 +176,16 @@ fn on_node(fields: &str, node: &Text) -> String {
     let of_node = if node.is_empty() { "spec.nodeName!=".to_owned() } else { format!("spec.nodeName={node}") };
     if fields.is_empty() { of_node } else { format!("{fields},{of_node}") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_narrows_the_fields_that_are_followed_anyway() {
+        let row = |fields: &str, node: &str, expected: &str| assert_eq!(on_node(fields, &Text::new(node)), expected);
+        row("", "a", "spec.nodeName=a");
+        row("", "", "spec.nodeName!=");
+        row("status.phase!=Failed", "a", "status.phase!=Failed,spec.nodeName=a");
+    }
+}

@@ -220,7 +220,8 @@ async fn work(setup: Setup, elector: Option<Elector>) -> anyhow::Result<()> {
     };
     let caches = Caches { client, progress, followed };
     tokio::select! {
-        outcome = lead(caches, Work { queues, starters, workers }, elector, shutdown_limit) => outcome,
+        // On the heap: what passes this future on would otherwise hold all of it by value, and be large.
+        outcome = Box::pin(lead(caches, Work { queues, starters, workers }, elector, shutdown_limit)) => outcome,
         error = broken(&mut following) => Err(error),
     }
 }

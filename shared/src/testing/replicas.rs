@@ -110,6 +110,7 @@ impl ReplicaKind {
         server.release_watches("pods");
         running.at_rest().await;
         assert_eq!(server.count("create pods"), 4);
+        running.pass(A_STATUS).await;
         assert_eq!(server.get(self.resource, KEY).unwrap()["status"]["replicas"], 4);
     }
 
@@ -122,7 +123,7 @@ impl ReplicaKind {
         held.arrived().await;
         server.change(self.resource, KEY, |owner| owner["metadata"]["labels"]["new"] = "yes".into());
         held.release();
-        running.at_rest().await;
+        running.pass(A_STATUS).await;
         let owner = server.get(self.resource, KEY).unwrap();
         assert_eq!((&owner["status"]["replicas"], &owner["metadata"]["labels"]["new"]), (&json!(1), &json!("yes")));
     }
@@ -212,6 +213,9 @@ impl ReplicaKind {
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
+
+/// Longer than a status waits that has nothing new but counts.
+const A_STATUS: Duration = Duration::from_secs(2);
 
 /// The node rejects for so long whatever comes.
 async fn reject_for(server: &Server, running: &Running, time: Duration) {

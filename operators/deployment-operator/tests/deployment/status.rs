@@ -9,7 +9,6 @@ use shared::api::condition::{self, Condition};
 use shared::api::intern::Text;
 use shared::api::object::ResourceVersion;
 use shared::api::time::Time;
-use shared::runtime::control::Preconditions;
 
 use crate::builders::*;
 
@@ -19,8 +18,7 @@ fn counts(observed: &Observed) -> DeploymentStatus {
 
 fn patch(observed: &Observed, next: DeploymentStatus) -> Option<Value> {
     let patch = StatusPatch::new(observed, next, ResourceVersion(7))?;
-    let Preconditions { uid: of, resource_version } = patch.preconditions();
-    assert_eq!((of.to_string(), resource_version), (uid("web"), Some(ResourceVersion(7))));
+    assert_eq!(patch.version(), ResourceVersion(7));
     Some(serde_json::to_value(patch).unwrap())
 }
 

@@ -3,7 +3,7 @@
 use disruption_operator::objects::Failure;
 use disruption_operator::observe::Observed;
 use disruption_operator::observe::scales::Scales;
-use disruption_operator::plan::plan;
+use disruption_operator::plan::{next_stage, plan};
 use serde_json::{Value, json};
 use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, ago};
@@ -147,7 +147,7 @@ fn an_owner_without_a_scale_allows_nothing_and_is_told() {
     assert_eq!(message(&failed, "CalculateExpectedPodCountFailed"), expected);
     let expected = format!("record CalculateExpectedPodCountFailed; allow 0 (cannot count pods: {error})");
     text(&failed, &expected);
-    assert_eq!(stage(&plan(&failed, NOW)).reason, json!({ "notCounted": { "error": error } }));
+    assert_eq!(stage(&next_stage(&failed, NOW)).reason, json!({ "notCounted": { "error": error } }));
 }
 
 /// Upstream: `TestInvalidSelectors`.
@@ -234,5 +234,5 @@ fn a_reason_has_all_the_numbers() {
         "disruptionsAllowed": 1, "currentHealthy": 1, "desiredHealthy": 0, "expectedPods": 1, "disrupted": 0,
         "unmanaged": 0,
     });
-    assert_eq!(stage(&plan(&state, NOW)).reason, json!({ "counted": counted }));
+    assert_eq!(stage(&next_stage(&state, NOW)).reason, json!({ "counted": counted }));
 }

@@ -1,5 +1,4 @@
 //! A HorizontalPodAutoscaler: its target, its bounds, its metrics, its behavior, and its whole status.
-//!
 
 use serde::{Deserialize, Serialize};
 use shared::api::intern::Text;

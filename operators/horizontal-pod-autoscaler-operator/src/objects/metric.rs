@@ -1,5 +1,4 @@
 //! A metric of an autoscaler: its source and its target.
-//!
 
 use serde::{Deserialize, Serialize};
 use shared::api::intern::Text;

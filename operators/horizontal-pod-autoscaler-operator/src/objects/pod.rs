@@ -1,5 +1,4 @@
 //! The view of a pod: its readiness and its requests.
-//!
 
 use std::collections::BTreeMap;
 

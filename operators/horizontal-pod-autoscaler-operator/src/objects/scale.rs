@@ -1,5 +1,4 @@
 //! The subresource `scale` of a target of any kind.
-//!
 
 use serde::Deserialize;
 use shared::api::intern::Text;

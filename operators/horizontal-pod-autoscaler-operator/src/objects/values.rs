@@ -1,6 +1,5 @@
 //! The answers of the three metrics APIs: `metrics.k8s.io/v1beta1`, `custom.metrics.k8s.io/v1beta2` and `v1beta1`, and
 //! `external.metrics.k8s.io/v1beta1`.
-//!
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! The whole `status` of a Job, so that what is written equals what was computed.
-//!
 
 use serde::{Deserialize, Serialize};
 use shared::api::condition::{FALSE, TRUE};

@@ -1,5 +1,4 @@
 //! The verdict of a Job's pod failure policy on a failed pod.
-//!
 
 use crate::objects::pod::{Exit, Failure, Pod};
 use crate::objects::{OnExitCodes, OnExitCodesOperator, OnPodCondition, PodFailureAction, PodFailurePolicy};

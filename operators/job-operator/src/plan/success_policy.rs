@@ -1,5 +1,4 @@
 //! Whether the succeeded indexes meet the Job's success policy.
-//!
 
 use super::indexed::OrderedIntervals;
 use crate::objects::SuccessPolicy;

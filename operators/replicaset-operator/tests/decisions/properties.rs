@@ -1,6 +1,7 @@
 //! Properties of every ReplicaSet with any pods: see [`shared::testing::properties`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use replicaset_operator::apply::Outcome;
@@ -61,6 +62,8 @@ async fn come_to_rest(server: &Server) {
     running.at_rest().await;
     server.run_pods();
     running.at_rest().await;
+    // Counts wait until a second after the last status.
+    running.pass(Duration::from_secs(2)).await;
 }
 
 proptest! {

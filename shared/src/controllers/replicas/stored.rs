@@ -111,6 +111,24 @@ pub(super) fn drops_terminating(
     stored.terminating_replicas.is_none() && (known || is_dropped)
 }
 
+/// Whether `next` has nothing new but counts on the way to the end state: more pods, while some of those `wanted` are not
+/// available yet, or other terminating ones, while some are left. Counts that fall never wait: a controller that relies on
+/// higher ones may take too many pods away.
+pub(super) fn is_in_between(stored: &ReplicaStatus, next: &ReplicaStatus, wanted: usize) -> bool {
+    let counts = |status: &ReplicaStatus| {
+        [status.replicas, status.fully_labeled_replicas, status.ready_replicas, status.available_replicas]
+    };
+    let (before, after) = (counts(stored), counts(next));
+    let goes_on = if before == after {
+        next.terminating_replicas.is_some_and(|count| count > 0)
+    } else {
+        usize::try_from(next.available_replicas).unwrap_or(0) < wanted
+    };
+    goes_on
+        && before.iter().zip(after).all(|(before, after)| *before <= after)
+        && (stored.observed_generation, &stored.conditions) == (next.observed_generation, &next.conditions)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +139,23 @@ mod tests {
             terminating_replicas: terminating,
             observed_generation: 1,
             ..ReplicaStatus::default()
+        }
+    }
+
+    #[test]
+    fn counts_are_in_between_until_the_last_pod_has_come_or_gone() {
+        let stored = status(3, Some(2));
+        let newer = ReplicaStatus { observed_generation: 2, ..stored.clone() };
+        for (next, wanted, expected) in [
+            (status(4, Some(2)), 1, true),
+            (status(4, Some(2)), 0, false),
+            (status(3, Some(1)), 0, true),
+            (status(3, Some(0)), 0, false),
+            (status(3, Some(0)), 1, false),
+            (status(2, Some(3)), 1, false),
+            (newer, 1, false),
+        ] {
+            assert_eq!(is_in_between(&stored, &next, wanted), expected, "{next:?} of {wanted}");
         }
     }
 

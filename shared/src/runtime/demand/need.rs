@@ -73,7 +73,7 @@ impl Need {
         !self.0.borrow().is_empty()
     }
 
-    pub(super) fn is_of(&self, namespace: &Text) -> bool {
+    pub(crate) fn is_of(&self, namespace: &Text) -> bool {
         self.0.borrow().contains_key(namespace)
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::api::object::Object;
+use crate::api::object::{Kind, Object};
 use crate::controllers::replicas::fixtures::{Set, selecting};
 use crate::controllers::replicas::observe::Observed;
 use crate::controllers::replicas::plan::plan;

@@ -260,14 +260,6 @@ fn nodes_are_counted_by_their_names() {
     assert!(!need.is_there());
 }
 
-#[test]
-fn a_node_narrows_the_fields_that_are_followed_anyway() {
-    let row = |fields: &str, node: &str, expected: &str| assert_eq!(on_node(fields, &Text::new(node)), expected);
-    row("", "a", "spec.nodeName=a");
-    row("", "", "spec.nodeName!=");
-    row("status.phase!=Failed", "a", "status.phase!=Failed,spec.nodeName=a");
-}
-
 /// Pods with the label `job`, and in the namespaces of `whole` all.
 struct Both {
     following: Following,
