@@ -69,8 +69,8 @@ mod tests {
             let found = documented(operator, &difference(deletion.resource, decided, paths));
             assert_eq!(found, expected.then_some(deletion.sentence), "{decided} {paths:?}");
         };
-        check("delete (denied, which could last until 2026-01-01T12:00:00Z)", &[], true);
-        check("delete (denied, which could last until 2026-01-01T12:00:00Z)", &["metadata.labels[a]"], false);
+        check("delete (denied; kept until 2026-01-01T12:00:00Z)", &[], true);
+        check("delete (denied; kept until 2026-01-01T12:00:00Z)", &["metadata.labels[a]"], false);
         check("keep (being deleted)", &[], false);
     }
 

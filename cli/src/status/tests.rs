@@ -96,7 +96,7 @@ fn without_kube_controller_manager_one_short_line_says_what_nobody_runs() {
 #[test]
 fn what_runs_twice_is_an_alarm() {
     let status = Status::new(&survey("*"));
-    assert!(status.alarms[0].starts_with("deployment-controller runs twice"), "{:?}", status.alarms);
+    assert!(status.alarms[0].starts_with("deployment-controller is run twice"), "{:?}", status.alarms);
     let job = status.controllers.iter().find(|controller| controller.name == "job-controller");
     assert_eq!(job.map(|controller| controller.runner), Some(Runner::Manager));
 }
@@ -110,7 +110,7 @@ fn a_write_of_kube_controller_manager_shows_that_it_runs_a_controller_whose_flag
         let status = Status::new(&survey);
         let found = status.controllers.iter().find(|controller| controller.name == "deployment-controller");
         assert_eq!(found.map(|controller| controller.runner), Some(expected), "{wrote:?}");
-        let is_alarm = status.alarms.iter().any(|alarm| alarm.starts_with("deployment-controller runs twice"));
+        let is_alarm = status.alarms.iter().any(|alarm| alarm.starts_with("deployment-controller is run twice"));
         assert_eq!(is_alarm, expected == Runner::Both, "{wrote:?}");
     };
     row(None, Runner::Operator);
