@@ -10,7 +10,7 @@ use shared::api::explain::{KeyState, Stage, Standing};
 use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::Do;
-use shared::testing::running::{Running, survives_kills, test};
+use shared::testing::running::{A_STATUS, Running, survives_kills, test};
 use shared::testing::{ObjectBuilder, object, pod};
 
 const KEY: &str = "default/web";
@@ -381,8 +381,7 @@ fn a_node_that_is_gone_counts_no_more_and_its_unbound_pod_goes() {
         let running = started(&server).await;
         assert_eq!(status(&server)["desiredNumberScheduled"], 2);
         server.delete("nodes", "b");
-        // Counts wait until a second after the last status.
-        running.pass(Duration::from_secs(1)).await;
+        running.pass(A_STATUS).await;
         running.at_rest().await;
         assert_eq!((pods(&server), &status(&server)["desiredNumberScheduled"]), (vec!["a old".to_owned()], &json!(1)));
     });
@@ -545,8 +544,7 @@ fn why_says_how_far_it_is_and_what_was_written() {
         server.add(&other());
         let running = started(&server).await;
         server.add(&daemon_set("web"));
-        // Counts wait until a second after the first status.
-        running.pass(Duration::from_secs(1)).await;
+        running.pass(A_STATUS).await;
         running.at_rest().await;
         let requests = server.requests();
 

@@ -10,7 +10,7 @@ use shared::api::explain::Stage;
 use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::{Do, Pass};
-use shared::testing::running::{Running, survives_kills, test};
+use shared::testing::running::{A_STATUS, Running, survives_kills, test};
 use shared::testing::{ObjectBuilder, object, pod};
 
 const KEY: &str = "default/web";
@@ -203,11 +203,11 @@ fn counts_in_between_are_written_once_where_two_sets_are_scaled() {
             }
         };
         become_available(0);
-        running.pass(Duration::from_secs(2)).await;
+        running.pass(A_STATUS).await;
         let written = || ["replicasets", "deployments/status"].map(|of| server.count(&format!("patch {of}")));
         let [scaled, told] = written();
         become_available(1);
-        running.pass(Duration::from_secs(2)).await;
+        running.pass(A_STATUS).await;
         assert_eq!(written(), [scaled + 2, told + 1]);
         let status = &server.get("deployments", KEY).unwrap()["status"];
         assert_eq!([&status["availableReplicas"], &status["unavailableReplicas"]], [9, 3]);

@@ -8,7 +8,7 @@ use shared::api::explain::{Decision, KeyState, Outcome, Role, Stage, Standing};
 use shared::testing::apiserver::Server;
 use shared::testing::replicas::ReplicaKind;
 use shared::testing::running::Step::{Do, Pass};
-use shared::testing::running::{Running, survives_kills, test};
+use shared::testing::running::{A_STATUS, Running, survives_kills, test};
 use shared::testing::{ObjectBuilder, object};
 
 const KEY: &str = "default/web";
@@ -121,7 +121,7 @@ fn that_the_spec_was_seen_is_told_at_once_and_pods_that_come_are_told_within_a_s
         let server = Server::new();
         let running = KIND.start_beside_another::<ReplicaSetOperator>(&server).await;
         KIND.add(&server, 2);
-        running.pass(Duration::from_secs(2)).await;
+        running.pass(A_STATUS).await;
         for (generation, replicas, statuses) in [(2, 3, 2), (3, 1, 2), (4, 1, 1)] {
             let before = server.count("patch replicasets/status");
             server.change("replicasets", KEY, |set| {
@@ -131,7 +131,7 @@ fn that_the_spec_was_seen_is_told_at_once_and_pods_that_come_are_told_within_a_s
             running.at_rest().await;
             let status = || server.get("replicasets", KEY).unwrap()["status"].clone();
             assert_eq!(status()["observedGeneration"], generation);
-            running.pass(Duration::from_secs(2)).await;
+            running.pass(A_STATUS).await;
             assert_eq!(status()["replicas"], replicas, "generation {generation}");
             assert_eq!(server.count("patch replicasets/status") - before, statuses, "generation {generation}");
         }
@@ -269,7 +269,7 @@ fn why_says_what_was_written_and_that_nothing_is_left_to_do() {
         let server = Server::new();
         let running = KIND.start_beside_another::<ReplicaSetOperator>(&server).await;
         KIND.add(&server, 2);
-        running.pass(Duration::from_secs(2)).await;
+        running.pass(A_STATUS).await;
         let why = running.why("/apis/apps/v1/namespaces/default/replicasets/web");
         let [KeyState { now, last, standing, .. }] = &why.keys[..] else { panic!("{why}") };
         assert_eq!(texts(now), [r#"nothing (2 of 2 active) {"replicas":{"active":2,"wanted":2}}"#]);

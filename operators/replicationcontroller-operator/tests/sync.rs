@@ -7,7 +7,7 @@ use serde_json::json;
 use shared::testing::apiserver::Server;
 use shared::testing::replicas::ReplicaKind;
 use shared::testing::running::Step::{Do, Pass};
-use shared::testing::running::{survives_kills, test};
+use shared::testing::running::{A_STATUS, survives_kills, test};
 use shared::testing::{ObjectBuilder, object};
 
 const KEY: &str = "default/web";
@@ -117,8 +117,7 @@ fn why_says_what_was_done_and_that_nothing_is_left_to_do() {
         let server = Server::new();
         let running = KIND.start_beside_another::<ReplicationControllerOperator>(&server).await;
         KIND.add(&server, 2);
-        // Counts wait until a second after the first status.
-        running.pass(Duration::from_secs(2)).await;
+        running.pass(A_STATUS).await;
         let asked = server.requests().len();
         let why = running.why("/api/v1/namespaces/default/replicationcontrollers/web");
         let [key] = &why.keys[..] else { panic!("{why}") };

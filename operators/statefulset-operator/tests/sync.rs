@@ -10,15 +10,12 @@ use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, the_first_one_waits};
 use shared::testing::replicas::ReplicaKind;
 use shared::testing::running::Step::{Do, Pass};
-use shared::testing::running::{Running, survives_kills, test};
+use shared::testing::running::{A_STATUS, Running, survives_kills, test};
 use shared::testing::{ObjectBuilder, object, pod};
 use statefulset_operator::controller::StatefulSetOperator;
 use statefulset_operator::objects::REPLACE_STUCK_PODS;
 
 const KEY: &str = "default/web";
-
-/// Longer than a status waits that has nothing new but counts.
-const A_STATUS: Duration = Duration::from_secs(2);
 
 const KIND: ReplicaKind = ReplicaKind { resource: "statefulsets", object: parallel };
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::apiserver::Server;
 use super::objects::{ObjectBuilder, pod};
 use super::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
-use super::running::{Running, start_at_rest};
+use super::running::{A_STATUS, Running, start_at_rest};
 use crate::runtime::run::Operator;
 
 /// A kind whose objects keep a number of pods with the label `app=web`. A pod that is nobody's has the name `web-0`: a
@@ -213,9 +213,6 @@ impl ReplicaKind {
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// Longer than a status waits that has nothing new but counts.
-const A_STATUS: Duration = Duration::from_secs(2);
 
 /// The node rejects for so long whatever comes.
 async fn reject_for(server: &Server, running: &Running, time: Duration) {

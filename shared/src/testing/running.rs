@@ -27,6 +27,10 @@ const RESTLESS: Duration = Duration::from_mins(10);
 /// No test takes longer, in paused time.
 const PATIENCE: Duration = Duration::from_hours(48);
 
+/// Longer than a status waits that has nothing new but counts. A key that waits for it alone is at rest all the same, see
+/// [`Running::at_rest`], so a test that reads counts lets this pass first.
+pub const A_STATUS: Duration = Duration::from_secs(2);
+
 /// Runs a test with an operator in it.
 ///
 /// # Panics

@@ -1,7 +1,6 @@
 //! Properties of every ReplicaSet with any pods: see [`shared::testing::properties`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use proptest::prelude::*;
 use replicaset_operator::apply::Outcome;
@@ -13,7 +12,7 @@ use replicaset_operator::status::next_status;
 use shared::api::pod::PodView;
 use shared::controllers::replicas::pod::Pod;
 use shared::testing::apiserver::Server;
-use shared::testing::running::{Running, test};
+use shared::testing::running::{A_STATUS, Running, test};
 use shared::testing::{NOW, ObjectBuilder, ago, properties, uid};
 
 use crate::fixtures::{foreign, observed, orphan, pod, rejections, relabelled, web};
@@ -62,8 +61,7 @@ async fn come_to_rest(server: &Server) {
     running.at_rest().await;
     server.run_pods();
     running.at_rest().await;
-    // Counts wait until a second after the last status.
-    running.pass(Duration::from_secs(2)).await;
+    running.pass(A_STATUS).await;
 }
 
 proptest! {

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::testing::apiserver::Server;
-use shared::testing::running::{Running, test};
+use shared::testing::running::{A_STATUS, Running, test};
 use shared::testing::{NOW, ObjectBuilder, ago, properties, uid};
 use statefulset_operator::controller::StatefulSetOperator;
 use statefulset_operator::flags::gates::FeatureGates;
@@ -117,8 +116,7 @@ async fn settle(server: &Server) {
         before = server.writes().len();
         server.run_pods();
         running.at_rest().await;
-        // A status that has nothing new but counts waits for a second.
-        running.pass(Duration::from_secs(2)).await;
+        running.pass(A_STATUS).await;
         rounds += 1;
         assert!(rounds < 100, "still busy: {:?}", server.writes().last());
     }
