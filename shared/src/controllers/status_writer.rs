@@ -129,7 +129,7 @@ mod tests {
     /// A writer, and the methods of its requests. The server answers patches with these codes, in order, and then 200.
     async fn writer(retry: Retry, codes: &[u16]) -> (StatusWriter, Arc<Mutex<Vec<Method>>>) {
         let methods: Arc<Mutex<Vec<Method>>> = Arc::default();
-        let (log, codes) = (Arc::clone(&methods), Mutex::new(codes.iter().copied().collect::<Vec<_>>()));
+        let (log, codes) = (Arc::clone(&methods), Mutex::new(codes.to_vec()));
         let address = loopback::serve(move |request| {
             log.lock().unwrap().push(request.method().clone());
             let mut codes = codes.lock().unwrap();

@@ -221,7 +221,7 @@ async fn work(setup: Setup, elector: Option<Elector>) -> anyhow::Result<()> {
     let caches = Caches { client, progress, followed };
     tokio::select! {
         // On the heap: what passes this future on would otherwise hold all of it by value, and be large.
-        outcome = Box::pin(lead(caches, Work { queues, starters, workers }, elector, shutdown_limit)) => outcome,
+        outcome = lead(caches, Work { queues, starters, workers }, elector, shutdown_limit) => outcome,
         error = broken(&mut following) => Err(error),
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn create_claims(known: &Known<'_>, pod: &Pod) -> Option<Step> {
     }
     let identity = PodIdentity::of(pod);
     let claims = ClaimWork::of(known.observed, &identity, true, true);
-    (!claims.is_empty()).then(|| Step::CreateClaims(ClaimsOfPod { pod: identity.key, claims, why: Why::Pending }))
+    (!claims.is_empty()).then_some(Step::CreateClaims(ClaimsOfPod { pod: identity.key, claims, why: Why::Pending }))
 }
 
 /// `has_claims` if another step covers the claims of the pod.
