@@ -95,7 +95,7 @@ fn follow(
     });
     let need = pod_disruption_budgets.need(|_| true);
     setup.watch(pod_disruption_budgets);
-    // Pods that have ended too, because they count as expected.
+    // Pods that have ended too, because their owners count as expected.
     setup.watch_beside(pods, &need);
 }
 

@@ -93,10 +93,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Disrupted { running: disrupted_pods, overdue, recheck } = disrupted(observed, now);
     notices.extend(overdue.iter().map(|pod| notices::not_deleted(observed, pod)));
     let is_evicted = |name: &str| disrupted_pods.contains_key(name);
-    let healthy = observed
-        .pods
-        .iter()
-        .filter(|pod| pod.is_ready && !pod.metadata.is_being_deleted() && !is_evicted(pod.metadata.name()));
+    let healthy = observed.pods.iter().filter(|pod| pod.is_healthy() && !is_evicted(pod.metadata.name()));
     let current_healthy = i32::try_from(healthy.count()).unwrap_or(i32::MAX);
     let counts = Counts { current_healthy, desired_healthy, expected_pods, disrupted_pods, unmanaged };
     Plan { notices, counts: Ok(counts), recheck }

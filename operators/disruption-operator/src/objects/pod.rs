@@ -36,9 +36,14 @@ pub struct Target {
 }
 
 impl Pod {
+    /// Whether the application counts on it: it is ready, has not ended, and is not being deleted.
+    pub fn is_healthy(&self) -> bool {
+        self.is_ready && !self.has_ended && !self.metadata.is_being_deleted()
+    }
+
     /// Whether both states count the same for every budget.
     pub fn is_alike(&self, other: &Self) -> bool {
-        let state = |pod: &Self| (pod.is_ready, pod.metadata.is_being_deleted());
+        let state = |pod: &Self| (pod.is_ready, pod.has_ended, pod.metadata.is_being_deleted());
         state(self) == state(other)
             && self.metadata.labels == other.metadata.labels
             && self.metadata.controller == other.metadata.controller

@@ -22,10 +22,8 @@ use crate::objects::{Failure, Pod};
 pub enum Scales {
     /// Not read.
     Unread,
-    /// The scales by the owner uid in the pods.
-    Read(BTreeMap<Uid, OwnerScale>),
-    /// An owner has no scale, or its scale could not be read.
-    Failed(Failure),
+    /// The scale of each owner, by the uid in the pods, or why it has none. Behind a passing failure no owner was read.
+    Read(BTreeMap<Uid, Result<OwnerScale, Failure>>),
 }
 
 /// The scale of one owner.
@@ -37,30 +35,25 @@ pub struct OwnerScale {
     pub replicas: i32,
 }
 
-/// Read the scale of every owner, up to the first failure.
-pub(crate) async fn live_scales(control: &Control, namespace: &str, pods: &[Arc<Pod>]) -> Scales {
-    match read_scales(control, namespace, pods).await {
-        Ok(scales) => Scales::Read(scales),
-        Err(failure) => Scales::Failed(failure),
-    }
-}
-
+/// Read the scale of every owner, up to the first passing failure.
+///
 /// Upstream: `getExpectedScale`, `pkg/controller/disruption/disruption.go`.
-async fn read_scales(
-    control: &Control,
-    namespace: &str,
-    pods: &[Arc<Pod>],
-) -> Result<BTreeMap<Uid, OwnerScale>, Failure> {
+pub(crate) async fn live_scales(control: &Control, namespace: &str, pods: &[Arc<Pod>]) -> Scales {
     let mut finder = Finder { control, namespace, served: BTreeMap::new() };
-    let mut scales: BTreeMap<Uid, OwnerScale> = BTreeMap::new();
+    let mut scales = BTreeMap::new();
     for pod in pods {
         let Some(owner) = pod.metadata.controller.as_ref().filter(|owner| !scales.contains_key(&owner.uid)) else {
             continue;
         };
         let none = || Failure::lasting(format!("found no controllers for pod {:?}", pod.metadata.name()));
-        scales.insert(owner.uid, finder.find(owner).await?.ok_or_else(none)?);
+        let found = finder.find(owner).await.and_then(|scale| scale.ok_or_else(none));
+        let goes_on = found.as_ref().err().is_none_or(|failure| failure.is_lasting);
+        scales.insert(owner.uid, found);
+        if !goes_on {
+            break;
+        }
     }
-    Ok(scales)
+    Scales::Read(scales)
 }
 
 /// Finds the scale of owners in one namespace.

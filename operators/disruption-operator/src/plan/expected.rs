@@ -47,15 +47,27 @@ fn part(share: &IntOrPercent, total: i32) -> Result<i32, Failure> {
 
 /// The sum of the owners' scales, and the number of pods without a controller.
 ///
-/// Upstream: `getExpectedScale`, `pkg/controller/disruption/disruption.go`.
+/// An ended pod counts only through its owner's scale. Without one, such as that of a Job, it needs no replacement.
+///
+/// Upstream: `getExpectedScale`, `pkg/controller/disruption/disruption.go`, fails at an ended pod without a scale too.
 fn scale(observed: &Observed) -> Result<(i32, usize), Failure> {
-    let unmanaged = observed.pods.iter().filter(|pod| pod.metadata.controller.is_none()).count();
-    let replicas: BTreeMap<Uid, i32> = match &observed.scales {
-        Scales::Unread => BTreeMap::new(),
-        // By uid, because two ReplicaSets of one Deployment share its scale.
-        Scales::Read(scales) => scales.values().map(|OwnerScale { uid, replicas }| (*uid, *replicas)).collect(),
-        Scales::Failed(failure) => return Err(failure.clone()),
-    };
+    let unmanaged = observed.pods.iter().filter(|pod| pod.metadata.controller.is_none() && !pod.has_ended).count();
+    let Scales::Read(scales) = &observed.scales else { return Ok((0, unmanaged)) };
+    if let Some(failure) = scales.values().filter_map(|scale| scale.as_ref().err()).find(|failure| !failure.is_lasting)
+    {
+        return Err(failure.clone());
+    }
+    // By uid, because two ReplicaSets of one Deployment share its scale.
+    let mut replicas: BTreeMap<Uid, i32> = BTreeMap::new();
+    for pod in &observed.pods {
+        match pod.metadata.controller.as_ref().and_then(|owner| scales.get(&owner.uid)) {
+            Some(Ok(OwnerScale { uid, replicas: scale })) => {
+                replicas.insert(*uid, *scale);
+            }
+            Some(Err(failure)) if !pod.has_ended => return Err(failure.clone()),
+            Some(Err(_)) | None => {}
+        }
+    }
     let all = replicas.values().fold(0_i32, |all, replicas| all.saturating_add(*replicas));
     Ok((all, unmanaged))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use disruption_operator::apply::Outcome;
-use disruption_operator::objects::BudgetStatus;
+use disruption_operator::objects::{BudgetStatus, Failure};
 use disruption_operator::observe::Observed;
 use disruption_operator::observe::scales::{OwnerScale, Scales};
 use disruption_operator::plan::{Plan, Stage, next_stage, plan};
@@ -45,9 +45,16 @@ pub(crate) fn of_set(name: &str, set: &str) -> ObjectBuilder {
 /// Scales by owner: the owner's name, the scaled object's name, and its replicas.
 pub(crate) fn scales(owners: &[(&str, &str, i32)]) -> Scales {
     let scale = |(name, scaled, replicas): &(&str, &str, i32)| {
-        (uid(name), OwnerScale { uid: uid(scaled), replicas: *replicas })
+        (uid(name), Ok(OwnerScale { uid: uid(scaled), replicas: *replicas }))
     };
     Scales::Read(owners.iter().map(scale).collect::<BTreeMap<_, _>>())
+}
+
+/// The same scales, and an owner of this name that has none.
+pub(crate) fn failing(scales: Scales, name: &str, failure: Failure) -> Scales {
+    let Scales::Read(mut read) = scales else { return scales };
+    read.insert(uid(name), Err(failure));
+    Scales::Read(read)
 }
 
 pub(crate) fn observed(budget: &ObjectBuilder, pods: &[ObjectBuilder], scales: Scales) -> Observed {

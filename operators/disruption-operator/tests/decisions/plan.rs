@@ -2,13 +2,14 @@
 
 use disruption_operator::objects::Failure;
 use disruption_operator::observe::Observed;
-use disruption_operator::observe::scales::Scales;
 use disruption_operator::plan::{next_stage, plan};
 use serde_json::{Value, json};
 use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, ago};
 
-use crate::fixtures::{alone, budget, check, early_stage, names, observed, of_set, owned, pod, scales, told, unready};
+use crate::fixtures::{
+    alone, budget, check, early_stage, failing, names, observed, of_set, owned, pod, scales, told, unready,
+};
 
 #[track_caller]
 fn text(observed: &Observed, expected: &str) {
@@ -140,7 +141,7 @@ fn owners_of_any_kind_say_how_many_pods_there_should_be() {
 #[test]
 fn an_owner_without_a_scale_allows_nothing_and_is_told() {
     let failure = Failure::lasting("jobs.batch does not implement the scale subresource".to_owned());
-    let failed = observed(&budget("minAvailable", "28%"), &[of_set("a", "set")], Scales::Failed(failure));
+    let failed = observed(&budget("minAvailable", "28%"), &[of_set("a", "set")], failing(scales(&[]), "set", failure));
     assert_eq!(told(&failed), ["CalculateExpectedPodCountFailed"]);
     let error = "jobs.batch does not implement the scale subresource";
     let expected = format!("Failed to calculate the number of expected pods: {error}");
@@ -148,6 +149,35 @@ fn an_owner_without_a_scale_allows_nothing_and_is_told() {
     let expected = format!("record CalculateExpectedPodCountFailed; allow 0 (cannot count pods: {error})");
     text(&failed, &expected);
     assert_eq!(stage(&next_stage(&failed, NOW)).reason, json!({ "notCounted": { "error": error } }));
+}
+
+/// kubernetes/kubernetes#129625
+#[test]
+fn a_pod_that_has_ended_counts_only_through_the_scale_of_its_owner() {
+    let no_scale = || Failure::lasting("jobs.batch does not implement the scale subresource".to_owned());
+    let of_job = |name: &str| owned(pod(name), "batch/v1", "Job", "migrate");
+    let ended = |pod: ObjectBuilder| pod.phase("Succeeded");
+    let state = |job: &[ObjectBuilder], owners: &[(&str, &str, i32)]| {
+        let web = ["a", "b", "c"].map(|name| of_set(name, "set"));
+        let pods: Vec<ObjectBuilder> = web.into_iter().chain(job.iter().cloned()).collect();
+        observed(&budget("maxUnavailable", 1), &pods, failing(scales(owners), "migrate", no_scale()))
+    };
+    let set = [("set", "set", 3)];
+    check(&state(&[ended(of_job("done"))], &set), (1, 3, 2, 3));
+    check(&state(&[ended(of_job("done")), of_job("failed").phase("Failed")], &set), (1, 3, 2, 3));
+    assert!(plan(&state(&[ended(of_job("done")), of_job("running")], &set), NOW).counts.is_err());
+    // Its owner replaces it.
+    check(
+        &state(&[ended(owned(pod("d"), "apps/v1", "ReplicaSet", "other"))], &[set[0], ("other", "other", 1)]),
+        (0, 3, 3, 4),
+    );
+    let alone = state(&[ended(pod("naked"))], &set);
+    check(&alone, (1, 3, 2, 3));
+    assert_eq!(told(&alone), [""; 0]);
+    // An owner that cannot be asked may have a scale.
+    let unknown = failing(scales(&set), "migrate", Failure::passing(&"not now"));
+    let unknown = Observed { scales: unknown, ..state(&[ended(of_job("done"))], &set) };
+    assert!(plan(&unknown, NOW).counts.is_err());
 }
 
 /// Upstream: `TestInvalidSelectors`.
@@ -211,7 +241,7 @@ fn the_stages_follow_one_another_and_each_is_taken_once() {
     assert!(early_stage(&state).unwrap().0.starts_with("wait until the pods are as new as the evictions"));
     state.has_seen_evictions = true;
     assert!(early_stage(&state).unwrap().0.starts_with("read the scales of the owners"));
-    for scales in [scales(&[("set", "set", 1)]), Scales::Failed(Failure::lasting("no".to_owned()))] {
+    for scales in [scales(&[("set", "set", 1)]), failing(scales(&[]), "set", Failure::lasting("no".to_owned()))] {
         assert_eq!(early_stage(&Observed { scales, ..state.clone() }), None);
     }
 }

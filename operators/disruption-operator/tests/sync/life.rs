@@ -258,6 +258,25 @@ fn an_owner_that_has_no_scale_or_is_not_there_allows_nothing_and_is_told_once() 
     });
 }
 
+/// kubernetes/kubernetes#129625
+#[test]
+fn a_pod_of_a_job_blocks_no_eviction_once_it_has_ended() {
+    test(async {
+        let server = Server::new();
+        add_deployment(&server);
+        server.add(&object("batch/v1", "Job", "migrate"));
+        server.add(&budget("maxUnavailable", 1));
+        let running = start(&server).await;
+        server.add(&owned(ready("migrate"), "batch/v1", "Job", "migrate"));
+        running.at_rest().await;
+        assert_eq!((numbers(&server)[0], condition(&server).0), (0, "SyncFailed".to_owned()));
+        // Ready or not, it has ended.
+        server.change("pods", "default/migrate", |pod| pod["status"]["phase"] = "Succeeded".into());
+        running.at_rest().await;
+        assert_eq!((numbers(&server), condition(&server).0), ([1, 3, 2, 3], "SufficientPods".to_owned()));
+    });
+}
+
 #[test]
 fn an_owner_that_cannot_be_asked_is_asked_again() {
     test(async {
