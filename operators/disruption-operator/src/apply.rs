@@ -29,18 +29,20 @@ pub(crate) struct Writer {
 pub struct Outcome {
     /// The numbers for the status, or why there are none.
     pub counts: Result<Counts, Failure>,
-    /// The time until the next sync; none if only a change can make a difference.
-    pub recheck: Option<Duration>,
+    /// The time until the next sync, and its purpose; none if only a change can make a difference.
+    pub recheck: Option<(Duration, &'static str)>,
+    /// Why owners must be read again at once.
+    pub unread: Option<Failure>,
 }
 
 impl Writer {
     /// Execute the plan.
     pub(crate) fn apply(&self, plan: Plan) -> Outcome {
-        let Plan { notices, counts, recheck } = plan;
+        let Plan { notices, counts, recheck, unread } = plan;
         for notice in notices {
             self.ctx.event(notice);
         }
-        Outcome { counts, recheck }
+        Outcome { counts, recheck, unread }
     }
 
     /// Write the status under the observed resourceVersion: an eviction that came in between must not be overwritten.
@@ -54,7 +56,10 @@ impl Writer {
         let meta = &observed.budget.metadata;
         let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
         let patch = StatusPatch::new(&observed.budget.status, status);
-        memory.decided.writes(&meta.key, status.clone());
+        // The budget may have been deleted since it was observed, and nothing would forget this note.
+        if self.caches.exists(&observed.budget) {
+            memory.decided.writes(&meta.key, status.clone());
+        }
         let control = self.ctx.for_key(&meta.key, meta.uid);
         control.patch_status(&POD_DISRUPTION_BUDGETS, &meta.key, preconditions, &patch).await?;
         memory.statuses.wrote(&meta.key, now);

@@ -22,7 +22,7 @@ use crate::apply::{Outcome, Writer, stale};
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::objects::{Failure, PodDisruptionBudget};
-use crate::observe::scales::live_scales;
+use crate::observe::scales::read_scales;
 use crate::observe::search::Scope;
 use crate::observe::{Caches, Informers, Observed, are_pods_behind};
 use crate::plan::{Stage, next_stage};
@@ -123,7 +123,7 @@ impl Controller for DisruptionController {
                     return Ok(Requeue::After(SOON, "pods as new as the evictions"));
                 }
                 Stage::SeeEvictions(_) => observed.has_seen_evictions = true,
-                Stage::ReadScales(_) => observed.scales = live_scales(control, key.namespace(), &observed.pods).await,
+                Stage::ReadScales(_) => read_scales(&self.caches, control, &mut observed, now).await,
                 Stage::Decide(plan) => break (plan, now),
             }
         };
@@ -163,7 +163,7 @@ impl DisruptionController {
         let is_sent = !matches!(error, ApiError::NotLeading | ApiError::Shadow);
         if is_sent && !error.is_conflict() && outcome.counts.is_ok() {
             let now = self.ctx.now();
-            let failed = Outcome { counts: Err(Failure::passing(&error)), recheck: None };
+            let failed = Outcome { counts: Err(Failure::passing(&error)), recheck: None, unread: None };
             if let Some(status) = next_status(observed, &failed, now) {
                 self.writer.write_status(observed, &status, now).await?;
             }
@@ -174,10 +174,9 @@ impl DisruptionController {
 
 /// When to sync a budget again.
 fn requeue(outcome: Outcome, next_status: Option<Duration>) -> anyhow::Result<Requeue> {
-    let Outcome { counts, recheck } = outcome;
-    if let Err(Failure { message, is_lasting: false }) = counts {
+    let Outcome { counts, recheck, unread } = outcome;
+    if let Some(Failure { message, is_lasting: false }) = counts.err().or(unread) {
         return Err(anyhow!(message));
     }
-    let recheck = recheck.map(|left| (left, "the timeout of an eviction"));
     Ok(Requeue::earliest([recheck, next_status.map(|left| (left, NEXT_STATUS))]))
 }

@@ -2,14 +2,17 @@
 
 pub mod decided;
 pub mod evictions;
+pub mod outages;
+pub mod scales;
 pub mod searches;
 
-use shared::api::object::Key;
 use shared::controllers::status_throttle::StatusThrottle;
 
 use crate::objects::PodDisruptionBudget;
 use decided::Decided;
 use evictions::Evictions;
+use outages::Outages;
+use scales::RecentScales;
 use searches::Searches;
 
 /// What this operator remembers between syncs.
@@ -21,6 +24,10 @@ pub struct Memory {
     pub evictions: Evictions,
     /// When the status of each budget was written last.
     pub statuses: StatusThrottle,
+    /// The scales read last, by owner.
+    pub scales: RecentScales,
+    /// The budgets whose owners cannot be read.
+    pub outages: Outages,
     /// The progress of the searches.
     pub searches: Searches,
 }
@@ -32,16 +39,19 @@ impl Memory {
     }
 
     /// Forget a budget that is gone.
-    pub fn forget(&self, budget: &Key) {
-        self.decided.forget(budget);
-        self.evictions.forget(budget);
-        self.statuses.forget(budget);
+    pub fn forget(&self, budget: &PodDisruptionBudget) {
+        let key = &budget.metadata.key;
+        self.decided.forget(key);
+        self.evictions.forget(key);
+        self.statuses.forget(key);
+        self.outages.forget(budget.metadata.uid);
     }
 
     /// Drop what belongs to the lost history after etcd was restored.
     pub fn start_over(&self) {
         self.decided.start_over();
         self.evictions.start_over();
+        self.scales.start_over();
         self.searches.start_over();
     }
 }

@@ -7,7 +7,9 @@ pub mod selected;
 pub mod stale;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
@@ -32,6 +34,10 @@ pub struct Observed {
     pub has_seen_evictions: bool,
     /// The scales of the pods' owners.
     pub scales: Scales,
+    /// The time until remembered scales must be read again; none if every scale was read now.
+    pub reread: Option<Duration>,
+    /// Since when owners cannot be read, if the last read failed.
+    pub failing_since: Option<Timestamp>,
 }
 
 impl Observed {
@@ -88,7 +94,14 @@ impl Caches {
         let budget = self.pod_disruption_budgets.get(key)?;
         let selected = |selector| self.selected.pods(key.namespace(), selector);
         let pods = budget.selects.as_ref().map(selected).unwrap_or_default();
-        Some(Observed { budget, pods, has_seen_evictions: false, scales: Scales::Unread })
+        let scales = Scales::Unread;
+        Some(Observed { budget, pods, has_seen_evictions: false, scales, reread: None, failing_since: None })
+    }
+
+    /// Whether a budget that was observed before still exists.
+    pub fn exists(&self, budget: &PodDisruptionBudget) -> bool {
+        let known = self.pod_disruption_budgets.get(&budget.metadata.key);
+        known.is_some_and(|known| known.metadata.uid == budget.metadata.uid)
     }
 
     /// Whether a namespace has a budget; only then its pods are followed.

@@ -23,8 +23,12 @@ use crate::observe::Observed;
 use crate::observe::scales::Scales;
 use counts::Counts;
 use disrupted::{Disrupted, disrupted};
-use expected::{Expected, expected};
+use expected::{Expected, as_before, expected};
 use reasons::Reason;
+
+/// The purposes of the timers of a budget.
+const EVICTION_TIMER: &str = "the timeout of an eviction";
+const SCALE_TIMER: &str = "the scales of the owners";
 
 /// One stage of a sync. Each stage but the last adds to the observation.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,8 +48,10 @@ pub struct Plan {
     pub notices: Vec<PlannedEvent>,
     /// The numbers for the status, or why there are none.
     pub counts: Result<Counts, Failure>,
-    /// The time until the first running eviction times out.
-    pub recheck: Option<Duration>,
+    /// The time until the next sync, and its purpose.
+    pub recheck: Option<(Duration, &'static str)>,
+    /// Why owners must be read again at once. Until then the numbers required are those of the last status.
+    pub unread: Option<Failure>,
 }
 
 /// Decide the next stage of a sync.
@@ -80,13 +86,17 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if observed.pods.is_empty() {
         notices.push(notices::no_pods(observed));
     }
-    let Expected { desired_healthy, pods: expected_pods, unmanaged } = match expected(observed) {
-        Ok(expected) => expected,
+    let (expected, unread) = match expected(observed) {
+        Ok(expected) => (expected, None),
         Err(failure) => {
-            notices.push(notices::count_failed(observed, &failure));
-            return Plan::failed(notices, failure);
+            let Some(before) = as_before(observed, now) else {
+                notices.push(notices::count_failed(observed, &failure));
+                return Plan::failed(notices, failure);
+            };
+            (before, Some(failure))
         }
     };
+    let Expected { desired_healthy, pods: expected_pods, unmanaged } = expected;
     if unmanaged > 0 {
         notices.push(notices::unmanaged(observed));
     }
@@ -94,14 +104,21 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     notices.extend(overdue.iter().map(|pod| notices::not_deleted(observed, pod)));
     let is_evicted = |name: &str| disrupted_pods.contains_key(name);
     let healthy = observed.pods.iter().filter(|pod| pod.is_healthy() && !is_evicted(pod.metadata.name()));
-    let current_healthy = i32::try_from(healthy.count()).unwrap_or(i32::MAX);
+    let mut current_healthy = i32::try_from(healthy.count()).unwrap_or(i32::MAX);
+    if unread.is_some() && expected_pods > 0 {
+        // Permissions are only taken away: more pods may be required by now.
+        let allowed = observed.budget.status.disruptions_allowed;
+        current_healthy = current_healthy.min(desired_healthy.saturating_add(allowed));
+    }
     let counts = Counts { current_healthy, desired_healthy, expected_pods, disrupted_pods, unmanaged };
-    Plan { notices, counts: Ok(counts), recheck }
+    let timers = [recheck.map(|left| (left, EVICTION_TIMER)), observed.reread.map(|left| (left, SCALE_TIMER))];
+    let recheck = timers.into_iter().flatten().min_by_key(|(left, _)| *left);
+    Plan { notices, counts: Ok(counts), recheck, unread }
 }
 
 impl Plan {
     fn failed(notices: Vec<PlannedEvent>, failure: Failure) -> Self {
-        Self { notices, counts: Err(failure), recheck: None }
+        Self { notices, counts: Err(failure), recheck: None, unread: None }
     }
 }
 
@@ -109,7 +126,7 @@ impl Reasoned for Stage {
     fn reason(&self) -> impl decisions::Reason {
         match self {
             Self::SeeEvictions(read) | Self::ReadScales(read) => read.reason.clone(),
-            Self::Decide(plan) => Reason::of(&plan.counts),
+            Self::Decide(plan) => Reason::of(plan),
         }
     }
 }
@@ -126,15 +143,16 @@ impl fmt::Display for Stage {
 /// `record NoPods; allow 0 (0 of 0 pods are healthy, 2 required)`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { notices, counts, recheck } = self;
+        let Self { notices, counts, recheck, unread } = self;
         for notice in notices {
             write!(f, "record {}; ", notice.reason)?;
         }
         let allowed = counts.as_ref().map_or(0, Counts::disruptions_allowed);
-        write!(f, "allow {allowed} ({})", Reason::of(counts))?;
-        match recheck {
-            Some(recheck) => write!(f, "; recheck in {}", GoDuration(*recheck)),
-            None => Ok(()),
+        write!(f, "allow {allowed} ({})", Reason::of(self))?;
+        match (unread, recheck) {
+            (Some(_), _) => f.write_str("; retry"),
+            (None, Some((recheck, _))) => write!(f, "; recheck in {}", GoDuration(*recheck)),
+            (None, None) => Ok(()),
         }
     }
 }

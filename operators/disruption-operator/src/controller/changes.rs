@@ -22,7 +22,7 @@ use crate::plan::stale::{TIMER, stale_in};
 pub(super) fn remember(memory: &Memory, change: Change<'_, PodDisruptionBudget>) {
     match change {
         Change::Added(budget) | Change::Updated { old: _, new: budget } => memory.note(budget),
-        Change::Deleted(budget) => memory.forget(&budget.metadata.key),
+        Change::Deleted(budget) => memory.forget(budget),
     }
 }
 

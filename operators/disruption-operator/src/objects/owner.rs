@@ -15,6 +15,15 @@ pub const SCALE: &str = "scale";
 /// Upstream: `NewScaleConverter`, `staging/src/k8s.io/client-go/scale/util.go`.
 pub const SCALE_VERSIONS: [&str; 4] = ["autoscaling/v1", "apps/v1beta1", "apps/v1beta2", "extensions/v1beta1"];
 
+/// The scale of one owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnerScale {
+    /// The scaled object: the Deployment if the owner is a ReplicaSet of one.
+    pub uid: Uid,
+    /// The desired number of pods.
+    pub replicas: i32,
+}
+
 /// A ReplicaSet.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct ReplicaSet {

@@ -1,11 +1,13 @@
-//! The scales of the pods' owners, read live: one request for each owner, two for a ReplicaSet of a Deployment, and one
-//! more for each group version of other kinds.
+//! The scales of the pods' owners, read live at most once a second: one request for each owner, two for a ReplicaSet of a
+//! Deployment, and one more for each group version of other kinds.
 //!
 //! Owners are not followed. They are needed only when pods change, and then a live read is newer than any cache.
+//! A sync that used a remembered scale is followed by one that reads it, because a new scale wakes no budget.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::{ControllerRef, Key, Uid};
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource};
@@ -14,8 +16,9 @@ use shared::runtime::api_error::ApiError;
 use shared::runtime::control::Control;
 use shared::runtime::discovery::GroupVersion;
 
-use crate::objects::owner::{ReplicaSet, SCALE, SCALE_VERSIONS, STATEFUL_SETS, Scale};
-use crate::objects::{Failure, Pod};
+use super::{Caches, Observed};
+use crate::objects::Failure;
+use crate::objects::owner::{OwnerScale, ReplicaSet, SCALE, SCALE_VERSIONS, STATEFUL_SETS, Scale};
 
 /// The scales of the pods' owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,34 +29,49 @@ pub enum Scales {
     Read(BTreeMap<Uid, Result<OwnerScale, Failure>>),
 }
 
-/// The scale of one owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnerScale {
-    /// The scaled object: the Deployment if the owner is a ReplicaSet of one.
-    pub uid: Uid,
-    /// The desired number of pods.
-    pub replicas: i32,
+impl Scales {
+    /// Why an owner could not be read, if a retry may help.
+    pub fn passing_failure(&self) -> Option<&Failure> {
+        let Self::Read(scales) = self else { return None };
+        scales.values().filter_map(|scale| scale.as_ref().err()).find(|failure| !failure.is_lasting)
+    }
 }
 
-/// Read the scale of every owner, up to the first passing failure.
+/// Add the scale of every owner, up to the first passing failure. A scale of the last second is not read again.
 ///
 /// Upstream: `getExpectedScale`, `pkg/controller/disruption/disruption.go`.
-pub(crate) async fn live_scales(control: &Control, namespace: &str, pods: &[Arc<Pod>]) -> Scales {
-    let mut finder = Finder { control, namespace, served: BTreeMap::new() };
+pub(crate) async fn read_scales(caches: &Caches, control: &Control, observed: &mut Observed, now: Timestamp) {
+    let (memory, budget) = (&caches.memory, Arc::clone(&observed.budget));
+    let mut finder = Finder { control, namespace: budget.metadata.namespace(), served: BTreeMap::new() };
     let mut scales = BTreeMap::new();
-    for pod in pods {
+    for pod in &observed.pods {
         let Some(owner) = pod.metadata.controller.as_ref().filter(|owner| !scales.contains_key(&owner.uid)) else {
             continue;
         };
+        if let Some((scale, left)) = memory.scales.recent(owner.uid, now) {
+            scales.insert(owner.uid, Ok(scale));
+            observed.reread = Some(observed.reread.map_or(left, |first| first.min(left)));
+            continue;
+        }
         let none = || Failure::lasting(format!("found no controllers for pod {:?}", pod.metadata.name()));
         let found = finder.find(owner).await.and_then(|scale| scale.ok_or_else(none));
+        if let Ok(scale) = found {
+            memory.scales.note(owner.uid, scale, now);
+        }
         let goes_on = found.as_ref().err().is_none_or(|failure| failure.is_lasting);
         scales.insert(owner.uid, found);
         if !goes_on {
             break;
         }
     }
-    Scales::Read(scales)
+    observed.scales = Scales::Read(scales);
+    let has_failed = observed.scales.passing_failure().is_some();
+    // The budget may be gone by now, and nothing would forget the note about it.
+    let since = has_failed.then(|| memory.outages.since(budget.metadata.uid, now, caches.exists(&budget)));
+    if since.is_none() {
+        memory.outages.forget(budget.metadata.uid);
+    }
+    observed.failing_since = since;
 }
 
 /// Finds the scale of owners in one namespace.

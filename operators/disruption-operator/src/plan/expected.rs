@@ -3,13 +3,20 @@
 //! Upstream: `getExpectedPodCount`, `pkg/controller/disruption/disruption.go`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use shared::api::int_or_percent::{IntOrPercent, InvalidPercent, Rounding};
 use shared::api::object::Uid;
+use shared::runtime::clock::left_of;
 
-use crate::objects::{Failure, Limit};
+use crate::objects::owner::OwnerScale;
+use crate::objects::{BudgetCondition, Failure, Limit, condition_reasons};
 use crate::observe::Observed;
-use crate::observe::scales::{OwnerScale, Scales};
+use crate::observe::scales::Scales;
+
+/// How long a status outlasts the reads of owners. Restarts of apiservers and elections of etcd are shorter.
+const OUTAGE: Duration = Duration::from_secs(30);
 
 /// The numbers expected of a budget's pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,16 +52,29 @@ fn part(share: &IntOrPercent, total: i32) -> Result<i32, Failure> {
     share.of(total, Rounding::Up).map_err(|invalid: InvalidPercent| Failure::lasting(invalid.to_string()))
 }
 
+/// The numbers of the last status, while owners have not been readable for a short time only. None if the status does not
+/// have the numbers of this spec.
+pub(super) fn as_before(observed: &Observed, now: Timestamp) -> Option<Expected> {
+    let budget = &*observed.budget;
+    let status = &budget.status;
+    let is_short = observed.failing_since.is_some_and(|since| left_of(OUTAGE, since, now).is_some());
+    let has_failed = |condition: &BudgetCondition| condition.reason == condition_reasons::SYNC_FAILED;
+    let is_counted = status.allowed_condition().is_some_and(|condition| !has_failed(condition))
+        && status.observed_generation == budget.metadata.generation;
+    let unmanaged = unmanaged(observed);
+    let before = Expected { desired_healthy: status.desired_healthy, pods: status.expected_pods, unmanaged };
+    (is_short && is_counted).then_some(before)
+}
+
 /// The sum of the owners' scales, and the number of pods without a controller.
 ///
 /// An ended pod counts only through its owner's scale. Without one, such as that of a Job, it needs no replacement.
 ///
 /// Upstream: `getExpectedScale`, `pkg/controller/disruption/disruption.go`, fails at an ended pod without a scale too.
 fn scale(observed: &Observed) -> Result<(i32, usize), Failure> {
-    let unmanaged = observed.pods.iter().filter(|pod| pod.metadata.controller.is_none() && !pod.has_ended).count();
+    let unmanaged = unmanaged(observed);
     let Scales::Read(scales) = &observed.scales else { return Ok((0, unmanaged)) };
-    if let Some(failure) = scales.values().filter_map(|scale| scale.as_ref().err()).find(|failure| !failure.is_lasting)
-    {
+    if let Some(failure) = observed.scales.passing_failure() {
         return Err(failure.clone());
     }
     // By uid, because two ReplicaSets of one Deployment share its scale.
@@ -70,4 +90,8 @@ fn scale(observed: &Observed) -> Result<(i32, usize), Failure> {
     }
     let all = replicas.values().fold(0_i32, |all, replicas| all.saturating_add(*replicas));
     Ok((all, unmanaged))
+}
+
+fn unmanaged(observed: &Observed) -> usize {
+    observed.pods.iter().filter(|pod| pod.metadata.controller.is_none() && !pod.has_ended).count()
 }

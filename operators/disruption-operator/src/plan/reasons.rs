@@ -6,7 +6,7 @@ use serde::Serialize;
 use shared::api::list::list;
 use shared::runtime::decisions;
 
-use super::counts::Counts;
+use super::Plan;
 use crate::objects::Failure;
 
 /// The most bytes of an error in a reason.
@@ -46,6 +46,9 @@ pub enum Reason {
         disrupted: usize,
         /// The number of pods without a controller, where the controllers' scales count.
         unmanaged: usize,
+        /// Why the number required is that of the last status.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unread: Option<String>,
     },
     /// The pods could not be counted.
     NotCounted {
@@ -68,8 +71,8 @@ impl Reason {
         Self::Scale { owners, more }
     }
 
-    pub(super) fn of(counts: &Result<Counts, Failure>) -> Self {
-        match counts {
+    pub(super) fn of(plan: &Plan) -> Self {
+        match &plan.counts {
             Ok(counts) => Self::Counted {
                 disruptions_allowed: counts.disruptions_allowed(),
                 current_healthy: counts.current_healthy,
@@ -77,12 +80,15 @@ impl Reason {
                 expected_pods: counts.expected_pods,
                 disrupted: counts.disrupted_pods.len(),
                 unmanaged: counts.unmanaged,
+                unread: plan.unread.as_ref().map(cut),
             },
-            Err(Failure { message, is_lasting: _ }) => {
-                Self::NotCounted { error: message[..message.floor_char_boundary(ERROR_MAX)].to_owned() }
-            }
+            Err(failure) => Self::NotCounted { error: cut(failure) },
         }
     }
+}
+
+fn cut(failure: &Failure) -> String {
+    failure.message[..failure.message.floor_char_boundary(ERROR_MAX)].to_owned()
 }
 
 impl decisions::Reason for Reason {}
@@ -99,6 +105,7 @@ impl fmt::Display for Reason {
                 expected_pods,
                 disrupted,
                 unmanaged,
+                unread,
             } => {
                 write!(f, "{current_healthy} of {expected_pods} pods are healthy, {desired_healthy} required")?;
                 for (count, what) in [(disrupted, "being evicted"), (unmanaged, "without a controller")] {
@@ -106,7 +113,7 @@ impl fmt::Display for Reason {
                         write!(f, "; {count} {what}")?;
                     }
                 }
-                Ok(())
+                unread.iter().try_for_each(|error| write!(f, "; cannot read owners: {error}"))
             }
             Self::NotCounted { error } => write!(f, "cannot count pods: {error}"),
         }

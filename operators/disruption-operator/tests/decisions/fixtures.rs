@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use disruption_operator::apply::Outcome;
+use disruption_operator::objects::owner::OwnerScale;
 use disruption_operator::objects::{BudgetStatus, Failure};
 use disruption_operator::observe::Observed;
-use disruption_operator::observe::scales::{OwnerScale, Scales};
+use disruption_operator::observe::scales::Scales;
 use disruption_operator::plan::{Plan, Stage, next_stage, plan};
 use disruption_operator::status::next_status;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ pub(crate) fn failing(scales: Scales, name: &str, failure: Failure) -> Scales {
 
 pub(crate) fn observed(budget: &ObjectBuilder, pods: &[ObjectBuilder], scales: Scales) -> Observed {
     let pods = pods.iter().map(ObjectBuilder::build).collect();
-    Observed { budget: budget.build(), pods, has_seen_evictions: false, scales }
+    Observed { budget: budget.build(), pods, has_seen_evictions: false, scales, reread: None, failing_since: None }
 }
 
 /// An observation without scales.
@@ -68,8 +69,8 @@ pub(crate) fn alone(budget: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed 
 }
 
 pub(crate) fn outcome(plan: Plan) -> Outcome {
-    let Plan { notices: _, counts, recheck } = plan;
-    Outcome { counts, recheck }
+    let Plan { notices: _, counts, recheck, unread } = plan;
+    Outcome { counts, recheck, unread }
 }
 
 /// The status after a sync.

@@ -1,14 +1,18 @@
 //! The disruptions that budgets of every kind allow: upstream's cases under their Go names, and the texts of events.
 
+use std::time::Duration;
+
+use disruption_operator::memory::outages::Outages;
 use disruption_operator::objects::Failure;
 use disruption_operator::observe::Observed;
 use disruption_operator::plan::{next_stage, plan};
 use serde_json::{Value, json};
 use shared::runtime::decisions::stage;
-use shared::testing::{NOW, ObjectBuilder, ago};
+use shared::testing::{NOW, ObjectBuilder, ago, uid};
 
 use crate::fixtures::{
-    alone, budget, check, early_stage, failing, names, observed, of_set, owned, pod, scales, told, unready,
+    alone, budget, check, early_stage, failing, names, observed, of_set, owned, pod, scales, synced, told, unready,
+    with_status,
 };
 
 #[track_caller]
@@ -178,6 +182,48 @@ fn a_pod_that_has_ended_counts_only_through_the_scale_of_its_owner() {
     let unknown = failing(scales(&set), "migrate", Failure::passing(&"not now"));
     let unknown = Observed { scales: unknown, ..state(&[ended(of_job("done"))], &set) };
     assert!(plan(&unknown, NOW).counts.is_err());
+}
+
+#[test]
+fn an_owner_that_cannot_be_read_for_a_moment_leaves_the_numbers_as_they_were_or_lower() {
+    let share = budget("maxUnavailable", 1).generation(7);
+    let four = ["a", "b", "c", "d"].map(|name| of_set(name, "set"));
+    let counted = observed(&share, &four[..3], scales(&[("set", "set", 3)]));
+    let status = synced(&counted);
+    let state = |pods: &[ObjectBuilder], seconds| {
+        let unread = failing(scales(&[]), "set", Failure::passing(&"not now"));
+        let state = with_status(&observed(&share, pods, unread), &share, &status);
+        Observed { failing_since: Some(ago(seconds)), ..state }
+    };
+    check(&state(&four[..3], 0), (1, 3, 2, 3));
+    text(&state(&four[..3], 29), "allow 1 (3 of 3 pods are healthy, 2 required; cannot read owners: not now); retry");
+    check(&state(&four[..2], 29), (0, 2, 2, 3));
+    check(&state(&four, 29), (1, 3, 2, 3));
+    let failed = "record CalculateExpectedPodCountFailed; allow 0 (cannot count pods: not now)";
+    text(&state(&four[..3], 30), failed);
+    let edited = share.clone().generation(8);
+    text(&with_status(&state(&four[..3], 0), &edited, &status), failed);
+    let mut failing_before = status.clone();
+    failing_before.conditions[0].reason = "SyncFailed".into();
+    text(&with_status(&state(&four[..3], 0), &share, &failing_before), failed);
+}
+
+#[test]
+fn the_scale_of_a_moment_ago_is_read_again() {
+    let share = budget("maxUnavailable", 1);
+    let state = observed(&share, &[of_set("a", "set")], scales(&[("set", "set", 1)]));
+    let state = Observed { reread: Some(Duration::from_millis(300)), ..state };
+    text(&state, "allow 1 (1 of 1 pods are healthy, 0 required); recheck in 300ms");
+}
+
+/// A budget that is deleted and comes again has failed for no time yet.
+#[test]
+fn failures_belong_to_one_budget() {
+    let (outages, [one, other]) = (Outages::default(), ["one", "other"].map(uid));
+    assert_eq!([ago(9), ago(5)].map(|now| outages.since(one, now, true)), [ago(9), ago(9)]);
+    assert_eq!([ago(5), ago(4)].map(|now| outages.since(other, now, false)), [ago(5), ago(4)], "it is gone");
+    outages.forget(one);
+    assert_eq!(outages.since(one, ago(3), true), ago(3));
 }
 
 /// Upstream: `TestInvalidSelectors`.

@@ -16,7 +16,7 @@ fn conditions(status: &BudgetStatus) -> Value {
 }
 
 fn failed(observed: &Observed, message: &str) -> Option<BudgetStatus> {
-    let outcome = Outcome { counts: Err(Failure::lasting(message.to_owned())), recheck: None };
+    let outcome = Outcome { counts: Err(Failure::lasting(message.to_owned())), recheck: None, unread: None };
     next_status(observed, &outcome, NOW)
 }
 

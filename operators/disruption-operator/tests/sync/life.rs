@@ -15,6 +15,8 @@ use shared::testing::{ObjectBuilder, ago, object, pod};
 
 use crate::fixtures::{BUDGETS, KEY, budget, numbers, owned, ready, start, status};
 
+/// A scale counts as long.
+const SECOND: Duration = Duration::from_secs(1);
 const PATH: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/web";
 
 /// A Deployment that asks for three pods, its ReplicaSet, and those pods.
@@ -181,17 +183,71 @@ fn a_share_follows_the_deployment_of_a_replica_set() {
         let asked = || server.count("get deployments/scale default/deployment");
         let before = asked();
         server.change(BUDGETS, KEY, |budget| budget["spec"]["maxUnavailable"] = "67%".into());
-        running.at_rest().await;
+        running.pass(SECOND).await;
         assert_eq!((numbers(&server), asked()), ([3, 3, 0, 3], before + 1));
         // A change without a difference to the budget causes no sync.
         server.change("pods", "default/a", |pod| pod["metadata"]["annotations"] = json!({ "a": "b" }));
-        running.at_rest().await;
+        running.pass(SECOND).await;
         assert_eq!(asked(), before + 1);
         // A ReplicaSet whose Deployment is gone says itself how many it asks for.
         server.delete("deployments", "default/deployment");
         server.change("pods", "default/a", |pod| pod["status"]["conditions"] = json!([]));
         running.at_rest().await;
         assert_eq!(numbers(&server), [1, 2, 1, 5]);
+    });
+}
+
+#[test]
+fn changes_within_a_second_read_an_owner_once_and_once_more_at_its_end() {
+    test(async {
+        let server = Server::new();
+        add_deployment(&server);
+        server.add(&budget("maxUnavailable", 1));
+        let running = start(&server).await;
+        running.pass(SECOND * 2).await;
+        let reads = || ["deployments/scale", "replicasets"].map(|kind| server.count(&format!("get {kind} default/")));
+        let before = reads();
+        // A roll of one pod, in which the Deployment gets another scale.
+        for name in ["d", "e", "f", "g"] {
+            server.add(&owned(ready(name), "apps/v1", "ReplicaSet", "set"));
+            running.pass(SECOND / 10).await;
+        }
+        server.change("deployments", "default/deployment", |set| set["spec"]["replicas"] = 7.into());
+        for name in ["a", "b"] {
+            server.delete("pods", &format!("default/{name}"));
+            running.pass(SECOND / 10).await;
+        }
+        assert_eq!(reads(), before.map(|count| count + 1));
+        running.pass(SECOND).await;
+        assert_eq!((reads(), numbers(&server)), (before.map(|count| count + 2), [0, 5, 6, 7]));
+        running.pass(SECOND * 60).await;
+        assert_eq!(reads(), before.map(|count| count + 2), "nothing has changed since");
+    });
+}
+
+#[test]
+fn an_error_of_a_read_takes_permissions_away_only_after_half_a_minute() {
+    test(async {
+        let server = Server::new();
+        add_deployment(&server);
+        server.add(&budget("maxUnavailable", 2));
+        let running = start(&server).await;
+        running.pass(SECOND * 2).await;
+        assert_eq!(numbers(&server), [2, 3, 1, 3]);
+        let refused = server.on("get", "deployments/scale").answer(503, "ServiceUnavailable", "not now");
+        let set_ready = |status: &str| {
+            let conditions = json!([{ "type": "Ready", "status": status }]);
+            server.change("pods", "default/a", |pod| pod["status"]["conditions"] = conditions);
+        };
+        set_ready("False");
+        running.pass(SECOND * 2).await;
+        assert!(refused.count() > 0);
+        assert_eq!((numbers(&server), condition(&server).0), ([1, 2, 1, 3], "SufficientPods".to_owned()), "it falls");
+        set_ready("True");
+        running.pass(SECOND * 20).await;
+        assert_eq!((numbers(&server), server.events()), ([1, 2, 1, 3], Vec::new()), "it does not rise");
+        running.pass(SECOND * 60).await;
+        assert_eq!((numbers(&server)[0], condition(&server)), (0, ("SyncFailed".to_owned(), "not now".to_owned())));
     });
 }
 
