@@ -14,7 +14,7 @@ use shared::controllers::status_throttle::NEXT_STATUS;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::context::ControllerContext;
 use shared::runtime::decisions::stage;
-use shared::runtime::queue::{Backoff, Queue};
+use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
@@ -23,12 +23,12 @@ use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::objects::{Failure, PodDisruptionBudget};
 use crate::observe::scales::read_scales;
-use crate::observe::search::Scope;
+use crate::observe::search::all_pods;
 use crate::observe::{Caches, Informers, Observed, are_pods_behind};
 use crate::plan::{Stage, next_stage};
 use crate::status::{has_only_counts, next_status};
 use changes::{remember, stale_pod_changed};
-use search::{FIRST, PURPOSE, SearchController};
+use search::SearchController;
 use stale_pods::StalePodController;
 
 /// The number of budgets synced at a time. Upstream's single worker never waits for the scale of an owner.
@@ -63,7 +63,7 @@ impl Operator for DisruptionOperator {
         };
         let search = SearchController { caches, stale: stale.clone(), ctx: setup.context(&searches) };
         let first = searches.clone();
-        setup.at_start(move || Scope::EVERY.iter().for_each(|scope| first.add_after(&scope.key(), FIRST, PURPOSE)));
+        setup.at_start(move || first.add(&all_pods(), Cause::Event));
         setup.work(Arc::new(controller), &budgets, WORKERS);
         setup.work(Arc::new(stale_pods), &stale, 1);
         setup.work(Arc::new(search), &searches, 1);

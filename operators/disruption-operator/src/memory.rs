@@ -2,18 +2,18 @@
 
 pub mod decided;
 pub mod evictions;
+pub mod next_page;
 pub mod outages;
 pub mod scales;
-pub mod searches;
 
 use shared::controllers::status_throttle::StatusThrottle;
 
 use crate::objects::PodDisruptionBudget;
 use decided::Decided;
 use evictions::Evictions;
+use next_page::NextPage;
 use outages::Outages;
 use scales::RecentScales;
-use searches::Searches;
 
 /// What this operator remembers between syncs.
 #[derive(Default)]
@@ -28,8 +28,8 @@ pub struct Memory {
     pub scales: RecentScales,
     /// The budgets whose owners cannot be read.
     pub outages: Outages,
-    /// The progress of the searches.
-    pub searches: Searches,
+    /// The progress of the search for pods.
+    pub next_page: NextPage,
 }
 
 impl Memory {
@@ -52,6 +52,6 @@ impl Memory {
         self.decided.start_over();
         self.evictions.start_over();
         self.scales.start_over();
-        self.searches.start_over();
+        self.next_page.start_over();
     }
 }

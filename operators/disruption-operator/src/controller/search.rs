@@ -1,7 +1,6 @@
-//! The controller of searches: one sync reads one page of pods.
+//! The controller of the search: one sync reads one page of pods.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
@@ -14,11 +13,8 @@ use crate::observe::Caches;
 use crate::observe::search::live_page;
 use crate::plan::stale::plan_search;
 
-/// The delay of the first searches.
-pub(super) const FIRST: Duration = Duration::from_mins(5);
-
 /// The purpose of the timer.
-pub(super) const PURPOSE: &str = "the next page of the search";
+const PURPOSE: &str = "the next page of the search";
 
 /// Searches for pods with the condition DisruptionTarget.
 pub(super) struct SearchController {
@@ -30,7 +26,7 @@ pub(super) struct SearchController {
 
 impl Controller for SearchController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let observed = live_page(&self.caches.memory.searches, self.ctx.control(), key).await?;
+        let observed = live_page(&self.caches.memory.next_page, self.ctx.control()).await?;
         let plan = plan_search(&observed, self.ctx.now());
         self.ctx.decide(key, &plan);
         Ok(Requeue::After(apply_search(plan, &self.stale), PURPOSE))

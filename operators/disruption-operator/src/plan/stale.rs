@@ -19,13 +19,20 @@ use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::flags::GoDuration;
 
 use crate::objects::Pod;
-use crate::observe::search::{Scope, Search};
+use crate::observe::search::Search;
 use crate::observe::stale::StalePod;
 
 /// The age in seconds at which the condition becomes stale.
 ///
 /// Upstream: `stalePodDisruptionTimeout`, `pkg/controller/disruption/disruption.go`.
 pub const STALE_SECONDS: i64 = 120;
+
+/// The pause between two searches. With the time that the pages take it is shorter than [`STALE_SECONDS`], so that each
+/// pod is found before its condition is stale.
+const PERIOD: Duration = Duration::from_secs(90);
+
+/// The pause between two pages: the 300 pages of the largest supported cluster take half a minute.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The purpose of the timer of such a pod.
 pub const TIMER: &str = "the deadline of the pod's disruption";
@@ -145,8 +152,7 @@ pub fn plan_search(observed: &Search, now: Timestamp) -> SearchPlan {
     let due = observed.targets.iter().filter_map(|pod| Some((pod.metadata.key.clone(), stale_in(pod, now)?)));
     let mut found: Vec<(Key, Duration)> = due.collect();
     found.sort_unstable();
-    let scope = Scope::of(&observed.key);
-    let next = if observed.goes_on { scope.pause() } else { scope.period() };
+    let next = if observed.goes_on { PAUSE } else { PERIOD };
     SearchPlan { found, next }
 }
 

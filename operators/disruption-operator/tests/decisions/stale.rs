@@ -5,7 +5,6 @@ use disruption_operator::observe::search::Search;
 use disruption_operator::observe::stale::StalePod;
 use disruption_operator::plan::stale::{cleared_target, plan_search, plan_stale, stale_in};
 use serde_json::{Value, json};
-use shared::api::object::Key;
 use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, ago};
 
@@ -65,22 +64,14 @@ fn a_search_has_those_looked_at_that_are_about_to_be_ended() {
     let named = |pod: ObjectBuilder, name: &str| pod.set(&["metadata", "name"], name);
     let pods = [named(stale(60), "b"), named(stale(600), "a"), named(stale(0).terminating(), "c")];
     let targets = pods.iter().map(view::<Pod>).collect();
-    let search = |scope: &str, goes_on, targets| {
-        let key = Key::new("", scope);
-        plan_search(&Search { key, targets, goes_on }, NOW)
-    };
-    let found = search("all", true, targets);
-    let expected = "check default/a, default/b (about to be disrupted); next page in 1m0s";
+    let found = plan_search(&Search { targets, goes_on: true }, NOW);
+    let expected = "check default/a, default/b (about to be disrupted); next page in 100ms";
     assert_eq!(found.to_string(), expected);
     let left: Vec<u64> = found.found.iter().map(|(_, left)| left.as_secs()).collect();
     assert_eq!(left, [0, 60]);
     assert_eq!(stage(&found).reason, json!({ "found": { "pods": 2 } }));
-    for (scope, goes_on, next) in
-        [("all", false, "1h0m0s"), ("all", true, "1m0s"), ("jobs", false, "5m0s"), ("jobs", true, "1s")]
-    {
-        let expected = format!("nothing (no pod is about to be disrupted); next page in {next}");
-        assert_eq!(search(scope, goes_on, Vec::new()).to_string(), expected);
-    }
+    let last = plan_search(&Search { targets: Vec::new(), goes_on: false }, NOW);
+    assert_eq!(last.to_string(), "nothing (no pod is about to be disrupted); next page in 1m30s");
     let reason = |pod: &ObjectBuilder| -> Value { stage(&plan_stale(&StalePod { pod: view(pod) }, NOW)).reason };
     assert_eq!(reason(&stale(119)), json!({ "notStale": { "due": "2026-01-01T12:00:01Z" } }));
     assert_eq!(reason(&stale(121)), json!({ "stale": { "since": "2026-01-01T11:57:59Z" } }));
