@@ -23,7 +23,8 @@ use crate::sizes::SetsSizes;
 const PARALLEL_STEPS: [&str; 3] = ["create one Parallel StatefulSet", "roll it", "scale it to 0"];
 const ORDERED_STEP: &str = "create many ordered StatefulSets";
 const DAEMON_STEPS: [&str; 3] = ["create a DaemonSet", "roll the DaemonSet", "heartbeats of all nodes"];
-const BUDGET_STEPS: [&str; 2] = ["create budgets", "roll the pods of all budgets"];
+const BUDGET_STEPS: [&str; 3] =
+    ["create budgets", "roll the pods of all budgets", "roll the pods of all budgets of a share"];
 
 /// Pods of each small StatefulSet, which come and go one after the other.
 const ORDERED_PODS: i32 = 3;
@@ -53,7 +54,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
              to 0; {ordered} ordered\nStatefulSets of {ORDERED_PODS} pods; a DaemonSet on {nodes} nodes; its roll at \
              10 %; {heartbeats} s in which nodes only say that they live, each once by its status and all the time by its Lease;\n{budgets} budgets, each of a Deployment of \
              {BUDGET_PODS} pods, until all of them count these; the roll of all these Deployments,\nuntil budgets \
-             count new pods alone. Deployments' pods are made by deployment-operator and replicaset-operator for all \
+             count new pods alone; the same with budgets of 10 %, which depend on the scales of owners. Deployments' pods are made by deployment-operator and replicaset-operator for all \
              alike"
         ),
         nodes: *nodes,
@@ -152,19 +153,25 @@ async fn run_budgets(bench: &mut Bench<'_>) -> Result<()> {
         in_parallel(budgets, async |at| bench.create_budget(&small(at), BUDGET_PODS - 1).await).await?;
         bench.wait_budgets(BUDGET_PODS).await
     };
-    let [create_step, roll_step] = BUDGET_STEPS;
+    let [create_step, roll_step, share_step] = BUDGET_STEPS;
     bench.measure(create_step, count).await?;
-    if !bench.wants(&[roll_step]) {
-        return Ok(());
-    }
-    let roll = async |bench: &mut Bench<'_>| {
-        in_parallel(budgets, async |at| bench.patch::<Deployment>(&small(at), &template_patch("2")).await).await?;
+    let roll = async |bench: &mut Bench<'_>, round: &str| {
+        in_parallel(budgets, async |at| bench.patch::<Deployment>(&small(at), &template_patch(round)).await).await?;
         bench.wait_available(&all).await?;
         let pods = i64::from(budgets) * i64::from(BUDGET_PODS);
         bench.wait_until("pods", async || Ok(bench.count::<Pod>().await? == pods)).await?;
         bench.wait_budgets(BUDGET_PODS).await
     };
-    bench.measure(roll_step, roll).await
+    if bench.wants(&[roll_step]) {
+        bench.measure(roll_step, async |bench: &mut Bench<'_>| roll(bench, "2").await).await?;
+    }
+    if bench.wants(&[share_step]) {
+        let share = json!({"spec": {"minAvailable": null, "maxUnavailable": "10%"}});
+        in_parallel(budgets, async |at| bench.patch::<PodDisruptionBudget>(&small(at), &share).await).await?;
+        bench.wait_budgets(BUDGET_PODS).await?;
+        bench.measure(share_step, async |bench: &mut Bench<'_>| roll(bench, "3").await).await?;
+    }
+    Ok(())
 }
 
 impl Bench<'_> {
@@ -250,8 +257,10 @@ impl Bench<'_> {
         self.wait_until("counted", async || {
             let all = self.api::<PodDisruptionBudget>().list(&ListParams::default()).await?;
             Ok(all.items.iter().all(|budget| {
-                let status = budget.status.as_ref();
-                status.is_some_and(|status| (status.current_healthy, status.expected_pods) == (Some(pods), Some(pods)))
+                budget.status.as_ref().is_some_and(|status| {
+                    let is_seen = status.observed_generation == budget.metadata.generation;
+                    is_seen && (status.current_healthy, status.expected_pods) == (Some(pods), Some(pods))
+                })
             }))
         })
         .await
