@@ -1,101 +1,152 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::NOW;
 
 const LIMITS: Limits = Limits { share: 0.04, least: 20 };
+/// Those of nodes.
+const NODES: Limits = Limits { share: 0.55, least: 10 };
 
-fn pods() -> Text {
-    Text::new("pods")
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
 }
 
-fn second(second: i64) -> Timestamp {
-    after(NOW, SignedDuration::from_secs(second))
+/// A group of this size, whose units ask at these seconds.
+struct Asks {
+    allowance: Allowance<usize>,
+    began: Instant,
+    exist: usize,
 }
 
-/// How many of a population are deleted in each minute, if all ask at once and then when they are told to.
-fn gone(population: usize, minutes: usize) -> Vec<usize> {
-    let mut allowance = Allowance::default();
-    let mut due: BTreeMap<Timestamp, Vec<usize>> = BTreeMap::from([(NOW, (0..population).collect())]);
-    let mut gone = vec![0; minutes];
-    while let Some((now, units)) = due.pop_first() {
-        let minute = usize::try_from(NOW.duration_until(now).as_secs() / 60).unwrap();
-        if minute >= minutes {
-            break;
-        }
-        for unit in units {
-            match allowance.ask(&pods(), &unit, LIMITS, |_| population, now) {
-                Answer::Go => gone[minute] += 1,
-                Answer::Wait { again, .. } => due.entry(again).or_default().push(unit),
-            }
+impl Asks {
+    fn new(limits: Limits, exist: usize) -> Self {
+        let began = tokio::time::Instant::now().into_std();
+        Self { allowance: Allowance::new(limits, began), began, exist }
+    }
+
+    fn ask(&mut self, unit: usize, at: u64) -> Answer {
+        self.allowance.ask(&unit, || self.exist, self.began + seconds(at))
+    }
+
+    fn goes(&mut self, unit: usize, at: u64) -> bool {
+        self.ask(unit, at) == Answer::Go
+    }
+
+    /// How many of these go if each asks once.
+    fn count(&mut self, units: std::ops::Range<usize>, at: u64) -> usize {
+        units.filter(|unit| self.goes(*unit, at)).count()
+    }
+
+    /// The second of its turn; none if it may go.
+    fn turn(&mut self, unit: usize, at: u64) -> Option<u64> {
+        match self.ask(unit, at) {
+            Answer::Go => None,
+            Answer::Wait { turn, .. } => Some(at + turn.as_secs()),
         }
     }
-    gone
+}
+
+/// Nodes that go so many milliseconds apart, and ask after a quarantine of 40 s, one after the other; when each may lose
+/// its pods, as seconds after it asked for the first time.
+fn waits(size: usize, lost: usize, apart: u64) -> Vec<u64> {
+    let Asks { mut allowance, began, .. } = Asks::new(NODES, size);
+    let mut due: BTreeSet<(Instant, bool, usize)> = BTreeSet::new();
+    for node in 0..lost {
+        let goes = began + Duration::from_millis(apart) * u32::try_from(node).unwrap();
+        due.extend([(goes, false, node), (goes + seconds(40), true, node)]);
+    }
+    let (mut exist, mut waits, mut asked) = (size, Vec::new(), BTreeMap::new());
+    while let Some((now, asks, node)) = due.pop_first() {
+        if !asks {
+            exist -= 1;
+            allowance.gone(&node, now);
+            continue;
+        }
+        let first = *asked.entry(node).or_insert(now);
+        match allowance.ask(&node, || exist, now) {
+            Answer::Go => waits.push((now - first).as_secs()),
+            Answer::Wait { again, .. } => drop(due.insert((now + again, true, node))),
+        }
+    }
+    waits
+}
+
+#[test]
+fn one_of_two_zones_goes_at_once_and_everything_is_held_however_fast_nodes_go() {
+    for size in [20, 30, 40, 100, 200, 1000, 2000] {
+        for apart in [10, 50, 250] {
+            let zone = waits(size, size / 2, apart);
+            assert_eq!((zone.len(), zone.iter().max()), (size / 2, Some(&0)), "{size} nodes, {apart} ms apart");
+
+            let all = waits(size, size, apart);
+            let at_once = all.iter().filter(|wait| **wait == 0).count();
+            // What crawls while nodes still go.
+            let crawl = 0.03 * f64::from(u32::try_from(apart).unwrap()) / 60_000.0;
+            let most = number(size) * (0.56 + crawl * number(size)) + 1.0;
+            assert!(number(at_once) <= most, "{at_once} of {size} nodes, {apart} ms apart");
+            let last = all.iter().max().unwrap();
+            assert!((4 * 60..=20 * 60).contains(last), "the last of {size} nodes, {apart} ms apart, waits {last} s");
+        }
+    }
+}
+
+#[test]
+fn a_single_failure_after_a_large_loss_does_not_wait() {
+    for (size, lost) in [(100, 55), (100, 50), (40, 22)] {
+        let mut asks = Asks::new(NODES, size);
+        assert_eq!(asks.count(0..lost, 0), lost);
+        (0..lost).for_each(|node| asks.allowance.gone(&node, asks.began + seconds(60)));
+        asks.exist = size - lost;
+        for at in [60, 300, 700, 1200] {
+            assert!(asks.goes(size + usize::try_from(at).unwrap(), at), "{lost} of {size}, after {at} s");
+        }
+    }
+}
+
+#[test]
+fn a_grant_lasts_as_long_as_it_is_asked_for() {
+    let mut asks = Asks::new(NODES, 100);
+    for minute in 0..30 {
+        assert_eq!(asks.count(0..55, minute * 60), 55, "each deletion fails and is tried again");
+    }
+    assert_eq!(asks.count(55..100, 29 * 60), 45, "they were counted once");
 }
 
 #[test]
 fn a_share_goes_at_once_and_the_others_crawl() {
-    let first = gone(1000, 3);
-    assert!((40..=50).contains(&first[0]), "{first:?}");
-    assert!(first[1..].iter().all(|gone| (9..=10).contains(gone)), "{first:?}");
-    assert_eq!(gone(15, 1), [15], "a few are never too many");
-    assert!(gone(100, 1)[0] <= 22);
-}
-
-#[test]
-fn all_go_in_the_end() {
-    assert_eq!(gone(300, 200).iter().sum::<usize>(), 300);
-}
-
-/// Its turn in seconds; none if it may be deleted now.
-fn turn(answer: &Answer) -> Option<i64> {
-    match answer {
-        Answer::Go => None,
-        Answer::Wait { held, .. } => Some(NOW.duration_until(held.until.timestamp()).as_secs()),
-    }
+    let mut asks = Asks::new(LIMITS, 1000);
+    assert_eq!(asks.count(0..1000, 0), 40);
+    assert_eq!(asks.count(40..1000, 60), 30);
+    assert_eq!(Asks::new(LIMITS, 15).count(0..15, 0), 15, "a few are never too many");
+    let mut small = Asks::new(LIMITS, 30);
+    assert_eq!((small.count(0..30, 0), small.count(20..30, 60)), (20, 1), "one each minute at least");
 }
 
 #[test]
 fn what_may_go_may_go_again_and_what_waits_is_told_the_same() {
-    let mut allowance = Allowance::default();
-    let mut ask = |unit: usize, at: i64| allowance.ask(&pods(), &unit, LIMITS, |_| 100, second(at));
-    assert!((0..20).all(|unit| ask(unit, 0) == Answer::Go));
-    assert_eq!(ask(3, 1), Answer::Go);
-    let first = ask(20, 1);
-    let Answer::Wait { again, held, is_new: true, report: true } = first.clone() else { panic!("it has to wait") };
-    assert_eq!(again, second(1 + 11), "it asks in between");
-    assert_eq!(
-        held.to_string(),
-        format!("wait until {}: 20 of 100 pods affected within 10m0s, and no user's change explains it", held.until)
-    );
-    let Answer::Wait { held: same, is_new: false, report: false, .. } = ask(20, 2) else { panic!("it has to wait") };
-    assert_eq!(same, held);
-    let later = ask(21, 2);
+    let mut asks = Asks::new(LIMITS, 100);
+    assert_eq!(asks.count(0..20, 0), 20);
+    assert!(asks.goes(3, 1));
+    let Answer::Wait { again, turn, is_new: true, report: true } = asks.ask(20, 1) else { panic!("it has to wait") };
+    assert_eq!((again, turn), (seconds(11), seconds(19)), "it asks in between");
+    let expected = Answer::Wait { again: seconds(11), turn: seconds(18), is_new: false, report: false };
+    assert_eq!(asks.ask(20, 2), expected);
+    let later = asks.ask(21, 2);
     assert!(matches!(later, Answer::Wait { is_new: true, report: false, .. }), "{later:?}");
-    assert_eq!((turn(&first), turn(&later)), (Some(60), Some(120)));
-    assert_eq!(ask(20, 61), Answer::Go);
-    let reported = ask(22, 601);
+    assert_eq!(asks.turn(21, 3), Some(40));
+    assert!(asks.goes(20, 20));
+    let reported = asks.ask(22, 601);
     assert!(matches!(reported, Answer::Go | Answer::Wait { report: true, .. }), "{reported:?}");
 }
 
 #[test]
-fn nothing_lapses_at_once_after_ten_minutes() {
-    let mut allowance = Allowance::default();
-    let mut ask = |unit: usize, at: i64| allowance.ask(&pods(), &unit, LIMITS, |_| 100, second(at));
-    assert!((0..20).all(|unit| ask(unit, 0) == Answer::Go));
-    let gone =
-        |ask: &mut dyn FnMut(usize, i64) -> Answer, at| (0..100).filter(|unit| ask(*unit, at) == Answer::Go).count();
-    assert_eq!(gone(&mut ask, 599), 29, "those of the beginning, and one in each minute");
-    assert_eq!(gone(&mut ask, 611), 10, "those of the beginning count as others do from now on");
-}
-
-#[test]
 fn each_that_waits_is_counted_once_however_long_it_waits() {
-    let mut allowance = Allowance::default();
+    let mut asks = Asks::new(LIMITS, 100);
     let (mut left, mut new): (Vec<usize>, usize) = ((0..100).collect(), 0);
-    for minute in 0..90 {
+    for minute in 0..30 {
         left.retain(|unit| {
-            let answer = allowance.ask(&pods(), unit, LIMITS, |_| 100, second(minute * 60 + 1));
+            let answer = asks.ask(*unit, minute * 60 + 1);
             new += usize::from(matches!(answer, Answer::Wait { is_new: true, .. }));
             answer != Answer::Go
         });
@@ -105,44 +156,25 @@ fn each_that_waits_is_counted_once_however_long_it_waits() {
 
 #[test]
 fn those_that_come_later_wait_for_those_before_them_until_these_need_not_go() {
-    let mut allowance = Allowance::default();
-    for unit in 0..30 {
-        allowance.ask(&pods(), &unit, LIMITS, |_| 100, second(0));
-    }
-    let ask = |allowance: &mut Allowance<usize>, unit, at| allowance.ask(&pods(), &unit, LIMITS, |_| 100, second(at));
-    assert_eq!(turn(&ask(&mut allowance, 40, 90)), Some(660), "its turn is after those before it");
-    assert_eq!(ask(&mut allowance, 20, 90), Answer::Go, "whose turn it was");
-    (20..30).for_each(|unit| allowance.withdraw(&unit));
-    assert_eq!(ask(&mut allowance, 40, 120), Answer::Go, "none is before it");
-    assert_eq!(turn(&ask(&mut allowance, 41, 120)), Some(180));
+    let mut asks = Asks::new(LIMITS, 100);
+    asks.count(0..30, 0);
+    assert_eq!(asks.turn(40, 30), Some(220), "its turn is after those before it");
+    assert!(asks.goes(20, 30), "whose turn it was");
+    (20..30).for_each(|unit| asks.allowance.withdraw(&unit));
+    assert!(asks.goes(40, 40), "none is before it");
+    assert_eq!(asks.turn(41, 40), Some(60));
 }
 
 #[test]
-fn a_clock_that_is_set_back_holds_nothing_for_longer() {
-    let mut allowance = Allowance::default();
-    let mut ask = |unit: usize, at: i64| allowance.ask(&pods(), &unit, LIMITS, |_| 100, second(at));
-    assert!((0..20).all(|unit| ask(unit, 3600) == Answer::Go));
-    assert_eq!(turn(&ask(20, 3600)), Some(3660));
-    assert_eq!(turn(&ask(20, 10)), Some(70));
-    assert_eq!(ask(20, 70), Answer::Go);
-}
-
-#[test]
-fn a_population_that_grows_because_those_that_wait_were_replaced_lets_no_more_go() {
-    let mut allowance = Allowance::default();
-    let mut ask = |unit: usize, population: usize, at: i64| {
-        allowance.ask(&pods(), &unit, LIMITS, |_| population, second(at)) == Answer::Go
-    };
-    assert_eq!((0..1000).filter(|unit| ask(*unit, 1000, 0)).count(), 40);
-    assert_eq!((40..1000).filter(|unit| ask(*unit, 2000, 30)).count(), 5);
-}
-
-#[test]
-fn a_share_is_a_number_from_0_to_1() {
-    assert_eq!((share("0"), share("0.5"), share("1")), (Ok(0.0), Ok(0.5), Ok(1.0)));
-    for wrong in ["-0.1", "1.1", "NaN", "5%", ""] {
-        assert!(share(wrong).is_err(), "{wrong}");
-    }
+fn a_population_that_grows_or_shrinks_lets_no_more_go_and_holds_nothing_for_longer() {
+    let mut asks = Asks::new(LIMITS, 1000);
+    assert_eq!(asks.count(0..1000, 0), 40);
+    asks.exist = 2000;
+    assert_eq!(asks.count(40..1000, 30), 15, "those that wait were replaced");
+    let mut asks = Asks::new(NODES, 10);
+    assert_eq!(asks.count(0..10, 0), 10);
+    asks.exist = 100;
+    assert!(asks.turn(10, 30).is_some_and(|turn| turn <= 60), "all of a few are no more than what may go of many");
 }
 
 proptest! {
@@ -150,22 +182,22 @@ proptest! {
     #[test]
     fn no_ten_minutes_see_more_than_the_share_and_the_crawl(
         population in 1_usize..3000,
-        asks in prop::collection::vec((0_i64..60, 0_usize..500), 1..600),
+        moments in prop::collection::vec((0_u64..60, 0_usize..500), 1..600),
     ) {
-        let mut allowance = Allowance::default();
+        let mut asks = Asks::new(LIMITS, population);
         let (mut now, mut went) = (0, Vec::new());
-        for (pause, unit) in asks {
+        for (pause, unit) in moments {
             now += pause;
-            let before = allowance.granted.get(&unit).copied();
-            let answer = allowance.ask(&pods(), &unit, LIMITS, |_| population, second(now));
-            if answer == Answer::Go && allowance.granted.get(&unit).copied() != before {
+            let was_granted = asks.allowance.granted.contains_key(&unit);
+            if asks.goes(unit, now) && !was_granted {
                 went.push(now);
             }
         }
-        let crawl = 10.0 * (number(population) / 100.0).max(1.0) + 1.0;
+        let crawl = 10.0 * (number(population) * CRAWL).max(1.0) + 1.0;
+        let at_once = (number(population) * LIMITS.share).max(number(LIMITS.least));
         for from in &went {
             let within = went.iter().filter(|at| (*from..from + 600).contains(*at)).count();
-            prop_assert!(number(within) <= LIMITS.at_once(population) + crawl, "{within} within ten minutes");
+            prop_assert!(number(within) <= at_once + crawl, "{within} within ten minutes");
         }
     }
 }
