@@ -82,8 +82,12 @@ impl Controller for PodController {
                 self.writer.hold(key, plan);
                 return Ok(wait);
             }
-            observed = self.caches.observe_live(self.ctx.control(), &observed).await?;
-            let cached = std::mem::replace(&mut plan, self::plan(&observed, self.ctx.now()));
+            let node = self.caches.live_node(self.ctx.control(), &observed).await?;
+            // The pod may have changed, or gone, meanwhile.
+            let now = self.ctx.now();
+            let Some(newest) = self.caches.observe(key, now) else { return Ok(Requeue::Done) };
+            observed = Observed { node, ..newest };
+            let cached = std::mem::replace(&mut plan, self::plan(&observed, now));
             if plan != cached {
                 self.ctx.decide(key, &plan);
             }

@@ -101,13 +101,12 @@ impl Caches {
         Some(ObservedNode { node, pods })
     }
 
-    /// The same with its node as the apiserver has it. One read is for all pods of the node.
-    pub(crate) async fn observe_live(&self, control: &Control, observed: &Observed) -> anyhow::Result<Observed> {
-        let Some(pod) = &observed.pod else { return Ok(observed.clone()) };
-        let (node, seen) = (&pod.node, self.nodes.progress());
+    /// The node of this pod as the apiserver has it. One read is for all pods of the node.
+    pub(crate) async fn live_node(&self, control: &Control, observed: &Observed) -> anyhow::Result<Option<Arc<Node>>> {
+        let Some(pod) = &observed.pod else { return Ok(None) };
         let version = observed.node.as_ref().map(|node| node.metadata.resource_version).unwrap_or_default();
-        let node = self.live_nodes.ask(node, version, seen, live_node(control, node)).await?;
-        Ok(Observed { node, ..observed.clone() })
+        let read = live_node(control, &pod.node);
+        self.live_nodes.ask(&pod.node, version, self.nodes.progress(), read).await
     }
 }
 

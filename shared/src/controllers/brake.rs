@@ -85,6 +85,7 @@ impl<U: Ord + Clone> Brake<U> {
             lease: Key::new(&leader.leader_elect_resource_namespace, &leader.leader_elect_resource_name),
         }
     }
+
     /// Asks for a deletion in the sync of this key, as a unit of a group: `pods`, `nodes`. If it has to wait, records that
     /// as the key's decision and returns when to ask again. When it begins to wait, `about` gets an event, if given. See
     /// [`Allowance::ask`] for `exist`.
@@ -105,8 +106,9 @@ impl<U: Ord + Clone> Brake<U> {
         let held = Held { group, going, population, until };
         self.ctx.decide(key, &held);
         self.held.inc_by(u64::from(is_new));
+        let message = || format!("Slowed down deletions: {}. --mass-deletion-share=0 removes the limit", held.why());
         for about in about.filter(|_| is_new).into_iter().chain(report.then(|| self.lease())) {
-            self.ctx.event(PlannedEvent::warning(about, MASS_DELETION_SLOWED, held.message()));
+            self.ctx.event(PlannedEvent::warning(about, MASS_DELETION_SLOWED, message()));
         }
         Some(Requeue::After(again, PURPOSE))
     }
@@ -155,12 +157,9 @@ fn logged<U: Ord + Clone, R>(
 }
 
 impl Held {
-    fn message(&self) -> String {
+    fn why(&self) -> String {
         let Self { group, going, population, until: _ } = self;
-        format!(
-            "Slowed down deletions: {going} of {population} {group} affected within 10m0s, and no user's change explains \
-             it. --mass-deletion-share=0 removes the limit"
-        )
+        format!("{going} of {population} {group} affected within 10m0s, and no user's change explains it")
     }
 }
 
@@ -175,11 +174,7 @@ impl Reasoned for Held {
 /// `wait until 2026-01-01T12:00:04Z: 40 of 1000 pods affected within 10m0s, and no user's change explains it`.
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { group, going, population, until } = self;
-        write!(
-            f,
-            "wait until {until}: {going} of {population} {group} affected within 10m0s, and no user's change explains it"
-        )
+        write!(f, "wait until {}: {}", self.until, self.why())
     }
 }
 
