@@ -320,6 +320,10 @@ fn pods_of_nodes_that_are_gone_go_up_to_a_share_of_the_nodes_and_then_slowly() {
         let told = slowed(&server);
         let of_nodes = told.iter().filter(|kind| *kind == "Node").count();
         assert!(told.len() == of_nodes + 1 && of_nodes >= left, "{told:?}");
+        let waits = server.keys("pods").last().cloned().unwrap_or_default().replace("default/pod", "node");
+        let why = running.why(&format!("/api/v1/nodes/{waits}"));
+        let last = why.keys[0].last.last().and_then(|decision| decision.stages.last());
+        assert!(last.is_some_and(|stage| stage.text.starts_with("wait until 2026-01-01T12:")), "{why}");
         running.pass(Duration::from_hours(1)).await;
         assert_eq!(server.keys("pods"), [""; 0], "all go in the end");
     });
