@@ -175,6 +175,22 @@ fn a_deletion_that_fails_is_tried_again_and_told_once() {
 }
 
 #[test]
+fn a_deletion_that_is_tried_again_is_due_since_its_toleration_ended() {
+    test(async {
+        let server = Server::new();
+        add_node(&server);
+        server.add(&tolerant("waits", Some(60)));
+        let running = start(&server).await;
+        let refused = server.on("delete", "pods").answer(500, "InternalError", "failed calling webhook");
+        running.pass(Duration::from_mins(5)).await;
+        assert!(refused.count() > 5);
+        let why = running.why("/api/v1/namespaces/default/pods/waits");
+        let now = &why.keys[0].now[0].text;
+        assert_eq!(now, "evict again (tolerated example.com/gone until 2026-01-01T12:01:00Z)", "{why}");
+    });
+}
+
+#[test]
 fn a_deletion_whose_answer_is_lost_is_announced_once_and_not_repeated_where_it_is_seen_under_way() {
     test(async {
         let server = Server::new();
