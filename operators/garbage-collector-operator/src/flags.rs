@@ -16,7 +16,7 @@ pub struct Flags {
     #[arg(long, default_value_t = 20, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_gc_syncs: usize,
     /// Slows down deletions that no user's change explains. This share of the objects of a kind that have owners, and at
-    /// least 10 of them, may be deleted at once; beyond it 1 % is deleted each minute. A deletion is explained if the
+    /// least 10 of them, may be deleted at once; beyond it 3 % are deleted each minute. A deletion is explained if the
     /// operator saw that an owner was deleted. 0 is no limit.
     #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "SHARE")]
     pub mass_deletion_share: f64,

@@ -331,7 +331,7 @@ fn with_a_brake_objects_whose_references_were_changed_go_up_to_a_share_and_then_
         change_owners(&server, 200);
         running.pass(Duration::from_mins(1)).await;
         let left = server.keys("configmaps").len();
-        assert!((188..=190).contains(&left), "10 may go at once, and two each minute: {left} are left");
+        assert!((183..=185).contains(&left), "10 may go at once, and six each minute: {left} are left");
         let slowed: Vec<String> =
             server.events().into_iter().filter(|event| event.contains("MassDeletionSlowed")).collect();
         assert_eq!(slowed.len(), 1, "{slowed:?}");

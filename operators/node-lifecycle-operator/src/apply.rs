@@ -179,7 +179,13 @@ impl Writer {
 
 /// Executes the plan of a round.
 pub(crate) fn apply_round(memory: &Memory, nodes: &Queue, metrics: &NodeMetrics, plan: RoundPlan) {
-    let RoundPlan { zones, turns, start_over, sync, next: _, reason: _ } = plan;
+    let RoundPlan { zones, turns, start_over, sync, next: _, gap, reason: _ } = plan;
+    if let Some((gap, report)) = gap {
+        metrics.gap(gap);
+        if report {
+            tracing::warn!(%gap, "cannot watch nodes for longer than a grace period; no lost node is found");
+        }
+    }
     metrics.show(&memory.zones().zones, &zones.zones);
     memory.look(zones, &turns, start_over);
     for node in &sync {

@@ -61,6 +61,17 @@ pub struct Zones {
     pub is_all_disrupted: bool,
     /// The last look.
     pub looked: Option<Look>,
+    /// The looks in a row, up to the last one, after which nobody was judged.
+    pub gaps: Option<Gaps>,
+}
+
+/// Looks in a row after each of which nobody was judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gaps {
+    /// When the first was.
+    pub since: Timestamp,
+    /// Whether it was reported that they outlast a grace period.
+    pub is_reported: bool,
 }
 
 /// A zone.

@@ -1,4 +1,4 @@
-//! Upstream's metrics of this controller, under upstream's names.
+//! Upstream's metrics of this controller, under upstream's names, and one of its own.
 //!
 //! Upstream: `pkg/controller/nodelifecycle/metrics.go`.
 
@@ -14,6 +14,7 @@ use shared::api::intern::Text;
 use shared::runtime::metrics::Metrics;
 
 use crate::memory::Zone;
+use crate::plan::gap::Gap;
 
 const HEALTH: &str = "node_collector_zone_health";
 const SIZE: &str = "node_collector_zone_size";
@@ -24,6 +25,9 @@ const ONE: &str = "node_collector_update_node_health_duration_seconds";
 const ONE_HELP: &str = "Duration in seconds for NodeController to update the health of a single node";
 const ALL: &str = "node_collector_update_all_nodes_health_duration_seconds";
 const ALL_HELP: &str = "Duration in seconds for NodeController to update the health of all nodes";
+const GAPS: &str = "node_lifecycle_gaps";
+const GAPS_HELP: &str = "Number of looks at all nodes that restarted all grace periods, because signs of life may have been \
+                         missed";
 
 type ZoneLabel = [(&'static str, String); 1];
 
@@ -36,6 +40,7 @@ pub struct NodeMetrics {
     evictions: Family<ZoneLabel, Counter>,
     one: Histogram,
     all: Histogram,
+    gaps: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
 fn label(zone: &Text) -> ZoneLabel {
@@ -52,14 +57,16 @@ impl NodeMetrics {
             evictions: Family::default(),
             one: Histogram::new(exponential_buckets(0.001, 4.0, 8)),
             all: Histogram::new(exponential_buckets(0.01, 4.0, 8)),
+            gaps: Family::default(),
         };
-        let Self { health, size, unhealthy, evictions, one, all } = own.clone();
+        let Self { health, size, unhealthy, evictions, one, all, gaps } = own.clone();
         metrics.register(HEALTH, "Gauge measuring percentage of healthy nodes per zone", health);
         metrics.register(SIZE, "Gauge measuring number of registered Nodes per zones", size);
         metrics.register(UNHEALTHY, "Gauge measuring number of not Ready Nodes per zones", unhealthy);
         metrics.register(EVICTIONS, EVICTIONS_HELP, evictions);
         metrics.register(ONE, ONE_HELP, one);
         metrics.register(ALL, ALL_HELP, all);
+        metrics.register(GAPS, GAPS_HELP, gaps);
         own
     }
 
@@ -86,6 +93,11 @@ impl NodeMetrics {
     /// Counts a node of this zone that was tainted in its turn.
     pub fn evicted(&self, zone: &Text) {
         self.evictions.get_or_create(&label(zone)).inc();
+    }
+
+    /// Counts a look that found a gap.
+    pub fn gap(&self, gap: Gap) {
+        self.gaps.get_or_create(&[("why", gap.as_str())]).inc();
     }
 
     /// Observes the duration of a node's sync.
@@ -116,12 +128,14 @@ mod tests {
         metrics.show(&BTreeMap::new(), &zones);
         metrics.evicted(&Text::new("z"));
         metrics.synced(SignedDuration::from_millis(2));
+        metrics.gap(Gap::NotFollowed);
         let text = registry.to_text();
         for line in [
             "node_collector_zone_health{zone=\"z\"} 75.0\n",
             "node_collector_zone_size{zone=\"z\"} 4\n",
             "node_collector_unhealthy_nodes_in_zone{zone=\"z\"} 1\n",
             "node_collector_evictions_total{zone=\"z\"} 1\n",
+            "node_lifecycle_gaps_total{why=\"notFollowed\"} 1\n",
             "node_collector_update_node_health_duration_seconds_bucket{le=\"0.004\"} 1\n",
         ] {
             assert!(text.contains(line), "{line}{text}");

@@ -146,6 +146,21 @@ fn heartbeats_of_the_status_are_signs_of_life_too() {
 }
 
 #[test]
+fn a_node_that_is_lost_while_a_watch_of_nodes_breaks_is_found_though_no_node_changes() {
+    test(async {
+        let server = Server::new();
+        add(&server, "well");
+        add(&server, "lost");
+        let running = start(&server).await;
+        let refused = server.on("watch", "nodes").once().answer(500, "InternalError", "no");
+        server.cut_watches("nodes");
+        live(&server, &running, &["well"], 70).await;
+        assert_eq!(refused.count(), 1);
+        assert_eq!([ready(&server, "well"), ready(&server, "lost")], ["True", "Unknown"]);
+    });
+}
+
+#[test]
 fn a_start_gives_every_node_its_whole_grace_period() {
     test(async {
         let server = Server::new();

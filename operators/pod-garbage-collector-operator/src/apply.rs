@@ -44,7 +44,7 @@ impl Writer {
 
     /// Executes the plan of a search: the quarantine of each missing node begins.
     pub(crate) fn apply_bindings(&self, plan: BindingsPlan) {
-        let BindingsPlan { missing } = plan;
+        let BindingsPlan { missing, existed: _ } = plan;
         for node in &missing {
             self.missing.add_after(&Key::new("", node), QUARANTINE, QUARANTINE_PURPOSE);
         }

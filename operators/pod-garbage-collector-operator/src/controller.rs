@@ -11,7 +11,7 @@ use std::time::Duration;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::controllers::brake::{Brake, Limits};
+use shared::controllers::brake::Brake;
 use shared::runtime::context::ControllerContext;
 use shared::runtime::decisions::stage;
 use shared::runtime::queue::{Backoff, Cause, Queue};
@@ -30,9 +30,6 @@ use missing_node::MissingNodeController;
 /// Upstream: `gcCheckPeriod`, `pkg/controller/podgc/gc_controller.go`.
 const PERIOD: Duration = Duration::from_secs(20);
 
-/// How many nodes may lose their pods at once at least, before the brake on mass deletion delays the others.
-const LEAST: usize = 10;
-
 /// The operator as a process.
 pub struct PodGarbageCollectorOperator;
 
@@ -44,11 +41,16 @@ impl Operator for PodGarbageCollectorOperator {
         let rounds = setup.queue(facts::ROUNDS.name, Backoff::default());
         let bindings = setup.queue(facts::BINDINGS.name, Backoff::default());
         let missing = setup.queue(facts::MISSING.name, Backoff::default());
+        // A restored etcd may lack nodes whose kubelets register again within seconds.
+        missing.keep_delays();
         let threshold = flags.terminated_pod_gc_threshold;
         let (caches, Informers { pods, mut nodes }) = Caches::new();
         let caches = Arc::new(caches);
         nodes.on_change(setup.effects(&rounds).with(changes::node_changed));
         nodes.on_change(setup.effects(&missing).with(changes::missing_node_changed));
+        let of_missing = setup.context(&missing);
+        let brake = Brake::of_nodes(setup, of_missing.clone(), flags.mass_deletion_share);
+        brake.follow(&mut nodes);
         setup.watch(nodes);
         if threshold > 0 {
             setup.watch(pods);
@@ -59,15 +61,14 @@ impl Operator for PodGarbageCollectorOperator {
         let of_bindings = setup.context(&bindings);
         let search = BindingsController {
             caches: Arc::clone(&caches),
+            brake: Arc::clone(&brake),
             writer: Writer { ctx: of_bindings.clone(), ..writer.clone() },
             ctx: of_bindings,
         };
-        let of_missing = setup.context(&missing);
-        let limits = Limits { share: flags.mass_deletion_share, least: LEAST };
         let node = MissingNodeController {
             caches: Arc::clone(&caches),
             writer: Writer { ctx: of_missing.clone(), ..writer.clone() },
-            brake: Brake::new(setup, of_missing.clone(), limits),
+            brake,
             ctx: of_missing,
         };
         let round = RoundController { caches, writer, threshold, ctx };

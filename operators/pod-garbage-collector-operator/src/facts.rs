@@ -14,6 +14,8 @@ pub const FACTS: Facts = Facts {
     },
     queues: &[ROUNDS, BINDINGS, MISSING],
     acts_on: &[Acts::keeps("", "Pod"), Acts::on("", "Node")],
+    // Only a mass loss of nodes leads to these events.
+    rights_without_request: &["create events", "patch events"],
     exceptions: &[Exception {
         file: "controller/bindings.rs",
         lacks: &[Lack::Key, Lack::Preview],

@@ -10,7 +10,7 @@ pub struct Flags {
     #[arg(long, default_value_t = 12_500, value_name = "NUMBER")]
     pub terminated_pod_gc_threshold: i32,
     /// Slows down the deletion of pods whose nodes are gone. The pods of this share of the nodes, and of at least 10 nodes,
-    /// may be deleted at once; beyond it those of 1 % of the nodes are deleted each minute. 0 is no limit.
+    /// may be deleted at once; beyond it those of 3 % of the nodes are deleted each minute. 0 is no limit.
     #[arg(long, default_value_t = 0.55, value_parser = share, value_name = "SHARE")]
     pub mass_deletion_share: f64,
 }

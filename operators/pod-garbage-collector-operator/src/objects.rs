@@ -12,6 +12,7 @@ use shared::api::object::{Meta, null_as_default};
 use shared::api::pod::{DISRUPTION_TARGET, Phase};
 use shared::api::resource::{NODES, PODS};
 use shared::api::taint::{OUT_OF_SERVICE, Taint};
+use shared::api::time::Time;
 
 /// The reason in the status of a pod that a kubelet has evicted. Upstream: `Reason`, `pkg/kubelet/eviction`.
 const EVICTED: &str = "Evicted";
@@ -44,6 +45,8 @@ pub struct Pod {
     pub node: Text,
     /// Its phase.
     pub phase: Phase,
+    /// Whether its kubelet has acknowledged it: before that none of its containers can have run.
+    pub has_run: bool,
     /// Whether its kubelet has evicted it.
     pub is_evicted: bool,
     /// Whether its condition [`DISRUPTION_TARGET`] is True.
@@ -57,6 +60,7 @@ impl Pod {
             metadata: pod.metadata.clone(),
             node: Text::default(),
             phase: Phase::Succeeded,
+            has_run: true,
             is_evicted: false,
             is_disruption_target: false,
         }
@@ -141,10 +145,11 @@ struct RawPodSpec {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct RawPodStatus {
     #[serde(deserialize_with = "null_as_default")]
     phase: Phase,
+    start_time: Option<Time>,
     #[serde(deserialize_with = "null_as_default")]
     reason: String,
     #[serde(deserialize_with = "null_as_default")]
@@ -153,11 +158,12 @@ struct RawPodStatus {
 
 impl From<RawPod> for Pod {
     fn from(RawPod { metadata, spec, status }: RawPod) -> Self {
-        let RawPodStatus { phase, reason, conditions } = status;
+        let RawPodStatus { phase, start_time, reason, conditions } = status;
         Self {
             metadata,
             node: spec.node_name,
             phase,
+            has_run: phase != Phase::Pending || start_time.is_some(),
             is_evicted: phase == Phase::Failed && reason == EVICTED,
             is_disruption_target: is_true(&conditions, DISRUPTION_TARGET),
         }

@@ -61,6 +61,8 @@ pub struct Bindings {
     pub nodes: BTreeSet<Text>,
     /// The nodes that pods are bound to; some nodes of the cache may be left out.
     pub bound_to: BTreeSet<Text>,
+    /// Those of them on which such a pod has run.
+    pub ran_on: BTreeSet<Text>,
 }
 
 /// The scope of a search among bound pods.
@@ -125,7 +127,7 @@ impl Caches {
     /// Reads the nodes of the cache for the search of this key.
     pub fn observe_bindings(&self, key: &Key) -> Bindings {
         let nodes = self.nodes.all().iter().map(|node| node.metadata.name().into()).collect();
-        Bindings { key: key.clone(), nodes, bound_to: BTreeSet::new() }
+        Bindings { key: key.clone(), nodes, bound_to: BTreeSet::new(), ran_on: BTreeSet::new() }
     }
 
     /// Reads whether the cache has the node of this key, which was missing.
@@ -220,12 +222,15 @@ async fn live_stuck(control: &Control, fields: &str) -> anyhow::Result<Vec<Arc<P
 pub(crate) async fn live_bindings(control: &Control, observed: Bindings) -> anyhow::Result<Bindings> {
     let fields = Scope::of(&observed.key).fields(&observed.nodes);
     let selection = Selection { field_selector: &fields, ..Selection::default() };
-    let mut bound_to = BTreeSet::new();
+    let (mut bound_to, mut ran_on) = (BTreeSet::new(), BTreeSet::new());
     let each = |pod: Pod| {
+        if pod.has_run {
+            ran_on.insert(pod.node.clone());
+        }
         bound_to.insert(pod.node);
     };
     control.list_each(&PODS, "", selection, Accept::Object, each).await.context("cannot list bound pods")?;
-    Ok(Bindings { bound_to, ..observed })
+    Ok(Bindings { bound_to, ran_on, ..observed })
 }
 
 /// If the node is still missing, adds its pods; if it has pods, reads the node live.

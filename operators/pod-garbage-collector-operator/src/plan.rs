@@ -92,14 +92,17 @@ fn rank(is_evicted: bool, metadata: &Meta) -> (bool, Option<Time>, &str, &str) {
 pub struct BindingsPlan {
     /// The nodes that have pods and do not exist. Each is synced after the quarantine.
     pub missing: BTreeSet<Text>,
+    /// Those of them that existed, because pods have run on them. A pod may name any node.
+    pub existed: BTreeSet<Text>,
 }
 
 /// Decides which of the nodes that pods are bound to are missing.
 ///
 /// Upstream: `gcOrphaned`.
 pub fn plan_bindings(observed: &Bindings) -> BindingsPlan {
-    let Bindings { key: _, nodes, bound_to } = observed;
-    BindingsPlan { missing: bound_to.difference(nodes).filter(|node| !node.is_empty()).cloned().collect() }
+    let Bindings { key: _, nodes, bound_to, ran_on } = observed;
+    let missing: BTreeSet<Text> = bound_to.difference(nodes).filter(|node| !node.is_empty()).cloned().collect();
+    BindingsPlan { existed: missing.intersection(ran_on).cloned().collect(), missing }
 }
 
 /// The decision about the pods of a node that was missing.
@@ -206,6 +209,20 @@ impl BindingsPlan {
 }
 
 impl MissingPlan {
+    /// Whether it deletes pods that have run.
+    pub fn deletes_what_ran(&self) -> bool {
+        matches!(self, Self::Delete(pods) if pods.iter().any(|deletion| deletion.pod.has_run))
+    }
+
+    /// The same without the pods that have run.
+    #[must_use]
+    pub fn without_what_ran(mut self) -> Self {
+        if let Self::Delete(pods) = &mut self {
+            pods.retain(|deletion| !deletion.pod.has_run);
+        }
+        self
+    }
+
     fn why(&self) -> MissingReason {
         match self {
             Self::Keep(reason) => (*reason).into(),

@@ -289,15 +289,26 @@ fn it_says_why_a_pod_stays_or_went_and_what_a_node_is_waited_for() {
     });
 }
 
+/// So many nodes, each with a pod.
+fn add_nodes(server: &Server, count: usize) {
+    for at in 0..count {
+        let name = format!("node-{at}");
+        server.add(&node(&name));
+        server.add(&pod(&format!("pod-{at}")).node(&name));
+    }
+}
+
+/// The events that report slowed deletions: the kinds of their objects.
+fn slowed(server: &Server) -> Vec<String> {
+    let events = server.list("events").into_iter().filter(|event| event["reason"] == "MassDeletionSlowed");
+    events.map(|event| event["involvedObject"]["kind"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
 #[test]
 fn pods_of_nodes_that_are_gone_go_up_to_a_share_of_the_nodes_and_then_slowly() {
     test(async {
         let server = Server::new();
-        for at in 0..40 {
-            let name = format!("node-{at}");
-            server.add(&node(&name));
-            server.add(&pod(&format!("pod-{at}")).node(&name));
-        }
+        add_nodes(&server, 40);
         let running = start(&server, &FLAGS).await;
         (0..12).for_each(|at| server.delete("nodes", &format!("node-{at}")));
         running.pass(FOUND).await;
@@ -305,11 +316,76 @@ fn pods_of_nodes_that_are_gone_go_up_to_a_share_of_the_nodes_and_then_slowly() {
         (12..40).for_each(|at| server.delete("nodes", &format!("node-{at}")));
         running.pass(FOUND).await;
         let left = server.keys("pods").len();
-        assert!((10..=24).contains(&left), "{left} are left");
-        assert!(
-            server.events().iter().any(|event| event.starts_with("Warning MassDeletionSlowed: Slowed down deletions"))
-        );
-        running.pass(Duration::from_hours(2)).await;
+        assert!((12..=16).contains(&left), "{left} are left");
+        let told = slowed(&server);
+        let of_nodes = told.iter().filter(|kind| *kind == "Node").count();
+        assert!(told.len() == of_nodes + 1 && of_nodes >= left, "{told:?}");
+        let waits = server.keys("pods").last().cloned().unwrap_or_default().replace("default/pod", "node");
+        let why = running.why(&format!("/api/v1/nodes/{waits}"));
+        let last = why.keys[0].last.last().and_then(|decision| decision.stages.last());
+        assert!(last.is_some_and(|stage| stage.text.starts_with("wait until 2026-01-01T12:")), "{why}");
+        running.pass(Duration::from_hours(1)).await;
         assert_eq!(server.keys("pods"), [""; 0], "all go in the end");
+    });
+}
+
+#[test]
+fn one_of_two_zones_goes_at_once_though_its_nodes_go_one_after_the_other() {
+    test(async {
+        let server = Server::new();
+        add_nodes(&server, 60);
+        let running = start(&server, &FLAGS).await;
+        for at in 0..30 {
+            server.delete("nodes", &format!("node-{at}"));
+            running.pass(Duration::from_millis(50)).await;
+        }
+        running.pass(Duration::from_secs(45)).await;
+        assert_eq!((server.keys("pods").len(), slowed(&server)), (30, vec![]));
+    });
+}
+
+#[test]
+fn one_of_two_zones_that_went_before_the_start_goes_at_once() {
+    test(async {
+        let server = Server::new();
+        add_nodes(&server, 60);
+        (0..30).for_each(|at| server.delete("nodes", &format!("node-{at}")));
+        let running = start(&server, &FLAGS).await;
+        running.pass(Duration::from_secs(45)).await;
+        assert_eq!((server.keys("pods").len(), slowed(&server)), (30, vec![]));
+    });
+}
+
+#[test]
+fn pods_on_nodes_that_never_existed_hold_no_others_up() {
+    test(async {
+        let server = Server::new();
+        add_nodes(&server, 20);
+        for at in 0..50 {
+            server.add(&pod(&format!("never-{at}")).node(&format!("invented-{at}")).phase("Pending"));
+        }
+        let running = start(&server, &FLAGS).await;
+        running.pass(FOUND).await;
+        assert_eq!(server.keys("pods").len(), 20);
+        (0..20).for_each(|at| server.delete("nodes", &format!("node-{at}")));
+        running.pass(Duration::from_secs(45)).await;
+        assert_eq!(server.keys("pods").len(), 9, "11 of 20, as if nobody had invented any");
+    });
+}
+
+#[test]
+fn a_node_that_a_restored_etcd_lacks_keeps_its_pods_for_the_whole_quarantine() {
+    test(async {
+        let server = Server::new();
+        add_node(&server);
+        server.add(&pod("a"));
+        let running = start(&server, &FLAGS).await;
+        server.delete("nodes", "node");
+        running.at_rest().await;
+        running.add_all_as_after_a_restore();
+        running.pass(Duration::from_secs(35)).await;
+        assert_eq!(server.keys("pods"), ["default/a"], "its kubelet has time to register again");
+        running.pass(FOUND).await;
+        assert_eq!(server.keys("pods"), [""; 0]);
     });
 }

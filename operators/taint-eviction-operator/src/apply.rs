@@ -45,7 +45,7 @@ impl Writer {
                 Ok(None)
             }
             Step::Start { pending, node, left } => {
-                self.evictions.remember(key, &node, pending);
+                self.evictions.remember(key, &node, pending, self.ctx.now());
                 Ok(Some(left))
             }
             Step::Wait { left } => Ok(Some(left)),
@@ -53,13 +53,21 @@ impl Writer {
         }
     }
 
+    /// Remembers a due deletion that the brake delays: what explains it may come meanwhile.
+    pub(crate) fn hold(&self, key: &Key, plan: Plan) {
+        if let Step::Evict(Eviction { pod, due, users, announce, delete: _, is_explained: _ }) = plan.step {
+            let pending = Pending { uid: pod.metadata.uid, due, users, is_announced: !announce };
+            self.evictions.remember(key, &pod.node, pending, self.ctx.now());
+        }
+    }
+
     /// The deletion is pending until it succeeds, so one event announces it, however often it is retried.
     ///
     /// Upstream: `deletePodHandler`, `pkg/controller/tainteviction/taint_eviction.go`.
     async fn evict(&self, key: &Key, eviction: Eviction) -> anyhow::Result<()> {
-        let Eviction { pod, due, announce, delete, is_explained: _ } = eviction;
-        let pending = Pending { uid: pod.metadata.uid, due, is_announced: true };
-        self.evictions.remember(key, &pod.node, pending);
+        let Eviction { pod, due, users, announce, delete, is_explained: _ } = eviction;
+        let pending = Pending { uid: pod.metadata.uid, due, users, is_announced: true };
+        self.evictions.remember(key, &pod.node, pending, self.ctx.now());
         if announce {
             self.event(key, format!("Marking for deletion Pod {key}"));
         }

@@ -9,7 +9,7 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::controllers::brake::{Brake, Limits};
+use shared::controllers::brake::Brake;
 use shared::runtime::context::ControllerContext;
 use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
@@ -21,7 +21,7 @@ use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::DeletionMetrics;
 use crate::observe::{Caches, Informers, Observed};
-use crate::plan::{Plan, Step, plan};
+use crate::plan::{Plan, plan};
 use nodes::NodeController;
 
 /// Upstream: `UpdateWorkerSize`, `pkg/controller/tainteviction/taint_eviction.go`.
@@ -29,8 +29,6 @@ const NODE_WORKERS: usize = 8;
 /// Upstream deletes each due pod in a goroutine of its own: the pods of a lost node are due at the same time. A bound
 /// leaves the apiserver room for the heartbeats of the other nodes.
 const POD_WORKERS: usize = 64;
-/// How many nodes may lose their pods at once at least, before the brake on mass deletion delays the others.
-const LEAST: usize = 10;
 
 /// The operator as a process.
 pub struct TaintEvictionOperator;
@@ -47,6 +45,8 @@ impl Operator for TaintEvictionOperator {
         let caches = Arc::new(caches);
         nodes.on_change(setup.effects(&of_nodes).of(&caches, Caches::node_changed));
         pods.on_change(setup.effects(&of_pods).of(&caches, Caches::pod_changed));
+        let brake = Brake::of_nodes(setup, ctx.clone(), flags.mass_deletion_share);
+        brake.follow(&mut nodes);
         setup.watch(nodes);
         setup.watch_on_nodes(pods, &need);
         let writer = Writer {
@@ -54,8 +54,6 @@ impl Operator for TaintEvictionOperator {
             metrics: DeletionMetrics::register(setup.metrics()),
             evictions: Arc::clone(&caches.evictions),
         };
-        let limits = Limits { share: flags.mass_deletion_share, least: LEAST };
-        let brake = Arc::new(Brake::new(setup, ctx.clone(), limits));
         let nodes = NodeController {
             caches: Arc::clone(&caches),
             pods: of_pods.clone(),
@@ -77,10 +75,22 @@ struct PodController {
 
 impl Controller for PodController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some((observed, plan)) = self.decide(key) else { return Ok(Requeue::Done) };
+        let Some((mut observed, mut plan)) = self.decide(key) else { return Ok(Requeue::Done) };
         self.ctx.decide(key, &plan);
-        if let Some(wait) = self.hold_back(key, &plan) {
-            return Ok(wait);
+        if plan.is_unexplained() {
+            if let Some(wait) = self.hold_back(&observed) {
+                self.writer.hold(key, plan);
+                return Ok(wait);
+            }
+            let node = self.caches.live_node(self.ctx.control(), &observed).await?;
+            // The pod may have changed, or gone, meanwhile.
+            let now = self.ctx.now();
+            let Some(newest) = self.caches.observe(key, now) else { return Ok(Requeue::Done) };
+            observed = Observed { node, ..newest };
+            let cached = std::mem::replace(&mut plan, self::plan(&observed, now));
+            if plan != cached {
+                self.ctx.decide(key, &plan);
+            }
         }
         let next = self.writer.apply(&observed, plan).await?;
         Ok(Requeue::earliest([next.map(|left| (left, "the end of its toleration"))]))
@@ -97,16 +107,16 @@ impl Controller for PodController {
 
 impl PodController {
     fn decide(&self, key: &Key) -> Option<(Observed, Plan)> {
-        let observed = self.caches.observe(key)?;
-        let plan = plan(&observed, self.ctx.now());
+        let now = self.ctx.now();
+        let observed = self.caches.observe(key, now)?;
+        let plan = plan(&observed, now);
         Some((observed, plan))
     }
 
     /// When to retry a deletion that the brake delays.
-    fn hold_back(&self, key: &Key, plan: &Plan) -> Option<Requeue> {
-        let Step::Evict(eviction) = &plan.step else { return None };
-        let nodes = |_| self.caches.nodes.len();
-        let may_go = eviction.is_explained || !eviction.delete;
-        if may_go { None } else { self.brake.ask(key, "nodes", &eviction.pod.node, nodes) }
+    fn hold_back(&self, observed: &Observed) -> Option<Requeue> {
+        let pod = observed.pod.as_ref()?;
+        let node = (&pod.node, observed.node.as_ref().map(|node| node.metadata.uid).unwrap_or_default());
+        self.brake.ask_for_node(&observed.key, node, || self.caches.nodes.len())
     }
 }

@@ -1,12 +1,18 @@
 //! Reads a pod with its node and its pending deletion, or a node with its pods.
 //!
-//! Nothing is read live: each write carries the uid of the pod that it was decided on.
+//! Each write carries the uid of the pod that it was decided on. Only the node is read live, before the first eviction that
+//! no user's change explains: its taints may have gone while a watch stood still.
 
 use std::sync::Arc;
 
+use anyhow::Context;
+use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::Key;
+use shared::api::resource::NODES;
+use shared::runtime::answers::Answers;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
+use shared::runtime::control::Control;
 use shared::runtime::informer::{Informer, InformerBuilder, Need};
 
 use crate::memory::{Evictions, Pending};
@@ -43,6 +49,7 @@ pub struct Caches {
     pods_by_node: IndexId,
     /// The pending deletions.
     pub evictions: Arc<Evictions>,
+    live_nodes: Answers<Text, Option<Arc<Node>>>,
 }
 
 /// The informers that fill the caches, and the need for which pods are followed.
@@ -61,7 +68,9 @@ impl Caches {
         let pods_by_node = pods.index(|pod, emit| emit(IndexValue::Text(pod.node.clone())));
         let pods = pods.build();
         let evictions = Arc::new(Evictions::new(need.clone()));
-        (Self { nodes: nodes.cache(), pods: pods.cache(), pods_by_node, evictions }, Informers { nodes, pods, need })
+        let (cached, live_nodes) = ((nodes.cache(), pods.cache()), Answers::default());
+        let caches = Self { nodes: cached.0, pods: cached.1, pods_by_node, evictions, live_nodes };
+        (caches, Informers { nodes, pods, need })
     }
 
     /// Whether this node has `NoExecute` taints.
@@ -74,21 +83,38 @@ impl Caches {
     }
 
     /// Reads the pod of this key; none if it is gone and has no pending deletion.
-    pub fn observe(&self, key: &Key) -> Option<Observed> {
-        let (pod, pending) = (self.pods.get(key), self.evictions.get(key));
+    pub fn observe(&self, key: &Key, now: Timestamp) -> Option<Observed> {
+        let (pod, pending) = (self.pods.get(key), self.evictions.get(key, now));
         let node = pod.as_ref().and_then(|pod| self.node(&pod.node));
         (pod.is_some() || pending.is_some()).then(|| Observed { key: key.clone(), pod, node, pending })
     }
 
     /// Reads the node of this key; none if it is gone.
-    pub fn observe_node(&self, key: &Key) -> Option<ObservedNode> {
+    pub fn observe_node(&self, key: &Key, now: Timestamp) -> Option<ObservedNode> {
         let node = self.nodes.get(key)?;
         let pods = self.pods.by_index(self.pods_by_node, &IndexValue::Text(Text::new(key.name())));
         let observed = pods.into_iter().map(|pod| {
             let key = pod.metadata.key.clone();
-            Observed { pending: self.evictions.get(&key), key, node: Some(Arc::clone(&node)), pod: Some(pod) }
+            Observed { pending: self.evictions.get(&key, now), key, node: Some(Arc::clone(&node)), pod: Some(pod) }
         });
         let pods = observed.collect();
         Some(ObservedNode { node, pods })
+    }
+
+    /// The node of this pod as the apiserver has it. One read is for all pods of the node.
+    pub(crate) async fn live_node(&self, control: &Control, observed: &Observed) -> anyhow::Result<Option<Arc<Node>>> {
+        let Some(pod) = &observed.pod else { return Ok(None) };
+        let version = observed.node.as_ref().map(|node| node.metadata.resource_version).unwrap_or_default();
+        let read = live_node(control, &pod.node);
+        self.live_nodes.ask(&pod.node, version, self.nodes.progress(), read).await
+    }
+}
+
+async fn live_node(control: &Control, name: &str) -> anyhow::Result<Option<Arc<Node>>> {
+    match control.get(&NODES, &Key::new("", name)).await {
+        Ok(node) => Ok(Some(Arc::new(node))),
+        // Any other 404 says nothing about the node.
+        Err(error) if error.is_object_not_found() => Ok(None),
+        Err(error) => Err(error).context("cannot read the node"),
     }
 }

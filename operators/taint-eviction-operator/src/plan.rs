@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::Key;
-use shared::api::taint::Taint;
+use shared::api::taint::{Taint, Toleration};
 use shared::api::time::Time;
 use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::flags::GoDuration;
@@ -65,11 +65,14 @@ pub struct Eviction {
     pub pod: Arc<Pod>,
     /// Since when it is due.
     pub due: Timestamp,
+    /// When the users' taints alone would end the pod; none if they never would.
+    pub users: Option<Timestamp>,
     /// Whether this is the first try, which an event announces.
     pub announce: bool,
     /// Whether the pod is deleted; one that is already being deleted is only marked.
     pub delete: bool,
-    /// Whether a user's change explains it: a taint that does not report the node's health would evict the pod now, too.
+    /// Whether a user's change explains it: without the taints that report the node's health the pod would have to leave by
+    /// now, too.
     pub is_explained: bool,
 }
 
@@ -86,13 +89,29 @@ pub struct NodePlan {
 enum Verdict {
     /// It may stay.
     Stays(Reason),
-    /// It has to leave now; the flag says whether a user's taint explains that.
-    Leaves(Reason, bool),
-    /// It has to leave after this many seconds, because it does not tolerate this taint longer; the flag says whether a
-    /// user's taint explains that.
-    LeavesAfter(i64, Text, bool),
+    /// It has to leave now.
+    Leaves(Reason, Causes),
+    /// It has to leave after this many seconds, because it does not tolerate this taint longer.
+    LeavesAfter(i64, Text, Causes),
     /// The node does not exist, so a pending deletion stays.
     AsBefore(Reason),
+}
+
+/// Which taints end a pod.
+#[derive(Clone, Copy)]
+struct Causes {
+    /// Whether it may be one that reports the node's health.
+    is_health: bool,
+    /// After how many seconds the users' taints would; none if they never would.
+    users: Option<i64>,
+}
+
+/// What explains a deletion.
+#[derive(Clone, Copy)]
+struct Explanation {
+    is_health: bool,
+    /// When the users' taints alone would end the pod.
+    users: Option<Timestamp>,
 }
 
 /// Decides about one pod.
@@ -111,21 +130,30 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let (cancel, step, reason) = match (verdict(pod, node.as_deref()), own) {
         (Verdict::Stays(Reason::BeingDeleted), _) => (is_formers, Step::Keep, Reason::BeingDeleted),
         (Verdict::Stays(reason), _) => (is_formers || own.is_some(), Step::Keep, reason),
-        (Verdict::Leaves(reason, is_explained), Some(pending)) if pending.is_announced => {
-            (false, evict(pod, is_explained, Some(pending), pending.due), reason)
+        (Verdict::Leaves(reason, causes), Some(pending)) if pending.is_announced || pending.due <= now => {
+            (false, evict(pod, causes.explain(own, now), Some(pending), (pending.due, now)), reason)
         }
-        (Verdict::Leaves(reason, is_explained), _) => (is_waited_for, evict(pod, is_explained, None, now), reason),
-        (Verdict::LeavesAfter(_, taint, is_explained), Some(pending)) => {
-            (false, resume(pod, is_explained, pending, now), Reason::tolerates(taint, pending.due, now))
+        (Verdict::Leaves(reason, causes), _) => {
+            (is_waited_for, evict(pod, causes.explain(own, now), None, (now, now)), reason)
         }
-        (Verdict::LeavesAfter(seconds, taint, is_explained), None) => {
-            let due = now.checked_add(SignedDuration::from_secs(seconds.max(0))).unwrap_or(Timestamp::MAX);
-            (is_formers, start(pod, is_explained, due, now), Reason::tolerates(taint, due, now))
+        (Verdict::LeavesAfter(_, taint, causes), Some(pending)) => {
+            (false, resume(pod, causes.explain(own, now), pending, now), Reason::tolerates(taint, pending.due, now))
         }
-        (Verdict::AsBefore(reason), Some(pending)) => (false, resume(pod, false, pending, now), reason),
+        (Verdict::LeavesAfter(seconds, taint, causes), None) => {
+            let due = after(seconds, now);
+            (is_formers, start(pod, causes.explain(None, now), due, now), Reason::tolerates(taint, due, now))
+        }
+        (Verdict::AsBefore(reason), Some(pending)) => {
+            let by = Explanation { is_health: true, users: pending.users };
+            (false, resume(pod, by, pending, now), reason)
+        }
         (Verdict::AsBefore(reason), None) => (is_formers, Step::Keep, reason),
     };
     Plan { cancel, step, reason }
+}
+
+fn after(seconds: i64, now: Timestamp) -> Timestamp {
+    now.checked_add(SignedDuration::from_secs(seconds.max(0))).unwrap_or(Timestamp::MAX)
 }
 
 /// The effect of its node's taints on a pod.
@@ -142,19 +170,47 @@ fn verdict(pod: &Pod, node: Option<&Node>) -> Verdict {
     if !node.evicts_pods() {
         return Verdict::Stays(Reason::NotTainted);
     }
-    let toleration = |taint: &Taint| pod.tolerations.iter().find(|toleration| toleration.tolerates(taint));
-    let mut not_tolerated = node.taints.iter().filter(|taint| toleration(taint).is_none());
-    if let Some(taint) = not_tolerated.clone().next() {
-        let is_explained = not_tolerated.any(|taint| !is_for_health(taint));
-        return Verdict::Leaves(Reason::NotTolerated { taint: name(taint) }, is_explained);
+    let causes = Causes::of(pod, node);
+    let limits = node.taints.iter().map(|taint| (toleration(pod, taint), taint));
+    if let Some((_, taint)) = limits.clone().find(|(toleration, _)| toleration.is_none()) {
+        return Verdict::Leaves(Reason::NotTolerated { taint: name(taint) }, causes);
     }
-    let mut for_a_while = node.taints.iter().filter_map(|taint| Some((toleration(taint)?.seconds?, taint)));
-    match for_a_while.clone().min_by_key(|(seconds, _)| *seconds) {
-        Some((shortest, taint)) => {
-            let is_explained = for_a_while.any(|(seconds, taint)| seconds == shortest && !is_for_health(taint));
-            Verdict::LeavesAfter(shortest, name(taint), is_explained)
-        }
+    let for_a_while = limits.filter_map(|(toleration, taint)| Some((toleration?.seconds?, taint)));
+    match for_a_while.min_by_key(|(seconds, _)| *seconds) {
+        Some((shortest, taint)) => Verdict::LeavesAfter(shortest, name(taint), causes),
         None => Verdict::Stays(Reason::ToleratesForEver { taints: node.taints.len() }),
+    }
+}
+
+fn toleration<'a>(pod: &'a Pod, taint: &Taint) -> Option<&'a Toleration> {
+    pod.tolerations.iter().find(|toleration| toleration.tolerates(taint))
+}
+
+impl Causes {
+    fn of(pod: &Pod, node: &Node) -> Self {
+        let (mut causes, mut is_certain) = (Self { is_health: false, users: None }, false);
+        for taint in &node.taints {
+            let seconds = match toleration(pod, taint) {
+                None => 0,
+                Some(Toleration { seconds: Some(seconds), .. }) => *seconds,
+                Some(Toleration { seconds: None, .. }) => continue,
+            };
+            if is_for_health(taint) {
+                causes.is_health = true;
+            } else {
+                is_certain |= toleration(pod, taint).is_none();
+                causes.users = Some(causes.users.map_or(seconds, |users| users.min(seconds)));
+            }
+        }
+        causes.is_health &= !is_certain;
+        causes
+    }
+
+    /// As a timer, the users' time is never moved.
+    fn explain(self, own: Option<Pending>, now: Timestamp) -> Explanation {
+        let Self { is_health, users } = self;
+        let known = own.and_then(|own| own.users);
+        Explanation { is_health, users: users.map(|seconds| known.unwrap_or_else(|| after(seconds, now))) }
     }
 }
 
@@ -169,29 +225,33 @@ fn left(due: Timestamp, now: Timestamp) -> Option<Duration> {
     Duration::try_from(now.duration_until(due)).ok().filter(|left| !left.is_zero())
 }
 
-fn start(pod: &Arc<Pod>, is_explained: bool, due: Timestamp, now: Timestamp) -> Step {
+fn start(pod: &Arc<Pod>, by: Explanation, due: Timestamp, now: Timestamp) -> Step {
     left(due, now).map_or_else(
-        || evict(pod, is_explained, None, due),
+        || evict(pod, by, None, (due, now)),
         |left| Step::Start {
-            pending: Pending { uid: pod.metadata.uid, due, is_announced: false },
+            pending: Pending { uid: pod.metadata.uid, due, users: by.users, is_announced: false },
             node: pod.node.clone(),
             left,
         },
     )
 }
 
-fn resume(pod: &Arc<Pod>, is_explained: bool, pending: Pending, now: Timestamp) -> Step {
-    left(pending.due, now)
-        .map_or_else(|| evict(pod, is_explained, Some(pending), pending.due), |left| Step::Wait { left })
+fn resume(pod: &Arc<Pod>, by: Explanation, pending: Pending, now: Timestamp) -> Step {
+    match left(pending.due, now) {
+        None => evict(pod, by, Some(pending), (pending.due, now)),
+        Some(left) if by.users == pending.users => Step::Wait { left },
+        Some(left) => Step::Start { pending: Pending { users: by.users, ..pending }, node: pod.node.clone(), left },
+    }
 }
 
-fn evict(pod: &Arc<Pod>, is_explained: bool, pending: Option<Pending>, due: Timestamp) -> Step {
+fn evict(pod: &Arc<Pod>, by: Explanation, pending: Option<Pending>, (due, now): (Timestamp, Timestamp)) -> Step {
     Step::Evict(Eviction {
         pod: Arc::clone(pod),
         due,
+        users: by.users,
         announce: pending.is_none_or(|pending| !pending.is_announced),
         delete: !pod.metadata.is_being_deleted(),
-        is_explained,
+        is_explained: !by.is_health || by.users.is_some_and(|users| users <= now),
     })
 }
 
@@ -208,6 +268,11 @@ pub fn plan_node(observed: &ObservedNode, now: Timestamp) -> NodePlan {
 }
 
 impl Plan {
+    /// Whether it deletes a pod only because of the node's health.
+    pub fn is_unexplained(&self) -> bool {
+        matches!(&self.step, Step::Evict(eviction) if eviction.delete && !eviction.is_explained)
+    }
+
     /// Whether it changes anything.
     pub fn is_news(&self) -> bool {
         let Self { cancel, step, reason: _ } = self;
@@ -254,7 +319,7 @@ impl fmt::Display for Step {
             Self::Keep => f.write_str("keep"),
             Self::Start { pending: _, node: _, left } => write!(f, "evict after {}", GoDuration(*left)),
             Self::Wait { left } => write!(f, "wait {}", GoDuration(*left)),
-            Self::Evict(Eviction { pod: _, due: _, announce, delete, is_explained: _ }) => {
+            Self::Evict(Eviction { pod: _, due: _, users: _, announce, delete, is_explained: _ }) => {
                 let what = if *delete { "evict" } else { "mark" };
                 let again = if *announce { "" } else { " again" };
                 write!(f, "{what}{again}")

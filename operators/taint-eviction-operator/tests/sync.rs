@@ -107,6 +107,26 @@ fn a_taint_that_goes_in_time_cancels_a_pending_deletion() {
 }
 
 #[test]
+fn no_step_of_the_clock_moves_the_end_of_a_toleration() {
+    for step in [-7200, 7200, 200_000_000] {
+        test(async move {
+            let server = Server::new();
+            add_node(&server);
+            server.add(&tolerant("waits", Some(300)));
+            let running = start(&server).await;
+            running.pass(Duration::from_secs(100)).await;
+            server.step_clock(step);
+            // A kubelet that comes back changes its node's taints, and all pods of the node are decided about again.
+            set_taints(&server, json!([{ "key": TAINT, "effect": "NoExecute", "value": "other" }]));
+            running.pass(Duration::from_secs(199)).await;
+            assert_eq!(server.writes(), [""; 0], "a step of {step} s");
+            running.pass(Duration::from_secs(2)).await;
+            assert_eq!(server.writes(), evicts(&["waits"]), "a step of {step} s");
+        });
+    }
+}
+
+#[test]
 fn pods_and_tolerations_that_come_late_count() {
     test(async {
         let server = Server::new();
@@ -151,6 +171,22 @@ fn a_deletion_that_fails_is_tried_again_and_told_once() {
         running.pass(Duration::from_mins(2)).await;
         assert_eq!((refused.count(), server.count("delete pods")), (before, 8));
         assert_eq!(server.events()[1..], [marking("stays"), cancelling("stays")]);
+    });
+}
+
+#[test]
+fn a_deletion_that_is_tried_again_is_due_since_its_toleration_ended() {
+    test(async {
+        let server = Server::new();
+        add_node(&server);
+        server.add(&tolerant("waits", Some(60)));
+        let running = start(&server).await;
+        let refused = server.on("delete", "pods").answer(500, "InternalError", "failed calling webhook");
+        running.pass(Duration::from_mins(5)).await;
+        assert!(refused.count() > 5);
+        let why = running.why("/api/v1/namespaces/default/pods/waits");
+        let now = &why.keys[0].now[0].text;
+        assert_eq!(now, "evict again (tolerated example.com/gone until 2026-01-01T12:01:00Z)", "{why}");
     });
 }
 
@@ -336,10 +372,33 @@ fn pods_of_nodes_that_seem_not_to_be_ready_go_up_to_a_share_of_the_nodes_and_the
     test(async {
         let (server, left) = left_after_a_minute(40, "node.kubernetes.io/unreachable").await;
         assert!((16..=18).contains(&left), "of 40 nodes 22 lose theirs, and then one each minute: {left} are left");
-        let slowed: Vec<String> =
-            server.events().into_iter().filter(|event| event.contains("MassDeletionSlowed")).collect();
-        let [slowed] = &slowed[..] else { panic!("{slowed:?}") };
-        assert!(slowed.starts_with("Warning MassDeletionSlowed: Slowed down deletions: 22 of 40 nodes"), "{slowed}");
+        let slowed: Vec<Value> =
+            server.list("events").into_iter().filter(|event| event["reason"] == "MassDeletionSlowed").collect();
+        let of_nodes = slowed.iter().filter(|event| event["involvedObject"]["kind"] == "Node").count();
+        assert_eq!((of_nodes, slowed.len()), (18, 19), "one for each node that waits, and one for the operator");
+        let slowed = slowed[0]["message"].as_str().unwrap_or_default();
+        assert!(slowed.starts_with("Slowed down deletions: 22 of 40 nodes"), "{slowed}");
+    });
+}
+
+#[test]
+fn a_node_whose_taint_is_gone_keeps_its_pods_though_a_watch_stands_still() {
+    test(async {
+        let server = Server::new();
+        let unreachable = "node.kubernetes.io/unreachable";
+        add_node(&server);
+        set_taints(&server, json!([{ "key": unreachable, "effect": "NoExecute" }]));
+        for name in ["a", "b", "c"] {
+            let toleration = json!({ "key": unreachable, "operator": "Exists", "tolerationSeconds": 60 });
+            server.add(&pod(name).set(&["spec", "tolerations"], json!([toleration])));
+        }
+        let running = start(&server).await;
+        server.hold_watches("nodes");
+        set_taints(&server, json!([]));
+        running.pass(Duration::from_mins(2)).await;
+        assert_eq!(server.writes(), [""; 0]);
+        assert_eq!(server.count("get nodes tainted"), 1, "one read for all pods of the node");
+        assert_eq!(server.events(), ["a", "b", "c"].map(cancelling));
     });
 }
 

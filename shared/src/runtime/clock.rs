@@ -4,7 +4,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -28,6 +28,11 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }
+}
+
+/// The current time of the clock that nobody can set. It follows tokio's paused time in tests.
+pub fn instant() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 /// `base` plus a random part of at most `base * factor`: keeps many processes from acting at the same instant.

@@ -13,6 +13,7 @@ mod entry;
 mod look;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -99,6 +100,7 @@ struct Shared {
     name: &'static str,
     backoff: Backoff,
     observer: Option<Box<dyn Observer>>,
+    keeps_delays: AtomicBool,
     state: Mutex<State>,
     wake: Notify,
 }
@@ -138,8 +140,13 @@ const EVENTS_APART: Duration = Duration::from_secs(1);
 impl Queue {
     /// An empty queue; `name` is upstream's, as in the metrics.
     pub fn new(name: &'static str, backoff: Backoff, observer: Option<Box<dyn Observer>>) -> Self {
-        let (state, wake) = (Mutex::default(), Notify::new());
-        Self { shared: Arc::new(Shared { name, backoff, observer, state, wake }) }
+        let (state, wake, keeps_delays) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
+        Self { shared: Arc::new(Shared { name, backoff, observer, keeps_delays, state, wake }) }
+    }
+
+    /// Delays of this queue are times that have to pass, whatever happens meanwhile.
+    pub fn keep_delays(&self) {
+        self.shared.keeps_delays.store(true, Ordering::Relaxed);
     }
 
     /// Wake queues; `fill` adds the keys of all existing objects.
@@ -273,9 +280,11 @@ impl Queue {
         self.shared.wake.notify_one();
     }
 
-    /// As [`Self::retry_all_spread`], for delayed keys too: the event they wait for may never come.
+    /// As [`Self::retry_all_spread`], for delayed keys too, unless their delays are kept: the event they wait for may
+    /// never come.
     pub fn add_all_spread(&self, window: Duration) {
-        self.state().hasten(Instant::now(), || part_of(window), |_| true);
+        let keeps_delays = self.shared.keeps_delays.load(Ordering::Relaxed);
+        self.state().hasten(Instant::now(), || part_of(window), |entry| entry.failures > 0 || !keeps_delays);
         self.shared.wake.notify_one();
     }
 

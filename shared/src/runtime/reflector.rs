@@ -16,7 +16,7 @@ use bytes::{Bytes, BytesMut};
 use futures::{FutureExt, Stream, StreamExt};
 use memchr::memchr;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use self::wire::{Bookmark, Event, Identity};
 use crate::api::object::{Key, ResourceVersion, Versioned};
@@ -214,6 +214,11 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             };
             let event = tokio::select! {
                 event = timeout_at(deadline, events.next()) => event,
+                // A resumed watch tells nothing until an object changes.
+                () = sleep_until(started + SHORT_WATCH), if listing.is_none() && health.failing().is_some() => {
+                    self.recovers();
+                    continue;
+                }
                 // Not during a list: repeated requests would never let one end.
                 () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
             };
@@ -243,9 +248,15 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             *backoff = BACKOFF_FIRST;
             was_told = true;
             self.expired &= !is_listed;
-            if listing.is_none() && health.works() {
-                tracing::info!(resource = %self.source.resource, "list and watch recovered");
+            if listing.is_none() {
+                self.recovers();
             }
+        }
+    }
+
+    fn recovers(&self) {
+        if self.source.health.works() {
+            tracing::info!(resource = %self.source.resource, "list and watch recovered");
         }
     }
 

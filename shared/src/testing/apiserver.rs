@@ -17,6 +17,7 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -77,6 +78,8 @@ const OTHERS: &[Resource] = &[
 pub struct Server {
     state: Arc<Mutex<State>>,
     started: Instant,
+    /// By how many seconds the clock was set.
+    stepped: Arc<AtomicI64>,
 }
 
 #[derive(Default)]
@@ -142,7 +145,7 @@ impl Server {
         let served = core.into_iter().chain(others).chain(OTHERS.iter().cloned()).collect();
         let scalable = vec![REPLICATION_CONTROLLERS, REPLICA_SETS, DEPLOYMENTS];
         let state = State { served, scalable, ..State::default() };
-        Self { state: Arc::new(Mutex::new(state)), started: Instant::now() }
+        Self { state: Arc::new(Mutex::new(state)), started: Instant::now(), stepped: Arc::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -177,10 +180,15 @@ impl Server {
         self.serve(resource);
     }
 
-    /// The server's clock: [`NOW`] and what has passed since, in tokio's time.
+    /// The clock of the server and of its clients' processes: [`NOW`] and what has passed since, in tokio's time.
     pub fn clock(&self) -> Clock {
-        let started = self.started;
-        Clock::new(move || NOW + started.elapsed())
+        let (started, stepped) = (self.started, Arc::clone(&self.stepped));
+        Clock::new(move || NOW + started.elapsed() + SignedDuration::from_secs(stepped.load(Ordering::Relaxed)))
+    }
+
+    /// Sets the clock forwards, or backwards.
+    pub fn step_clock(&self, seconds: i64) {
+        self.stepped.fetch_add(seconds, Ordering::Relaxed);
     }
 
     /// Lets a user do something, such as `create certificatesigningrequests/nodeclient`; reviews of access say so.

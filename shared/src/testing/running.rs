@@ -12,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::apiserver::{Connection, Server};
 use crate::api::explain::{Explanation, ShadowReport, Subject};
 use crate::runtime::cache::Progress;
+use crate::runtime::client::RETURN_SPREAD;
 use crate::runtime::explain::Explainer;
 use crate::runtime::flags;
 use crate::runtime::queue::Queue;
@@ -63,6 +64,11 @@ impl Running {
             run::alone::<O>(&flags, server.client(&connection), server.clock());
         let working = AbortOnDropHandle::new(tokio::spawn(work));
         Self { connection, progress, queues, explainer, shadow, working }
+    }
+
+    /// Adds all keys, as after a restore of etcd once everything is listed again.
+    pub fn add_all_as_after_a_restore(&self) {
+        self.queues.iter().for_each(|queue| queue.add_all_spread(RETURN_SPREAD));
     }
 
     /// Waits until the operator has nothing to do but to wait for an event or for a time, or was killed.

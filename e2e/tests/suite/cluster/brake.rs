@@ -18,8 +18,8 @@ const COLLECTOR: &str = "garbage-collector-operator";
 /// The collector has no brake without it.
 const BRAKE: &str = "--mass-deletion-share=0.03";
 const PODS: usize = 200;
-/// 12 of 400 may go at once; the others crawl, four each minute.
-const LOST: usize = 17;
+/// 12 of 400 may go at once; the others crawl, twelve each minute.
+const LOST: usize = 36;
 const AT_ONCE: usize = 16;
 
 fn names(app: &str) -> Vec<String> {

@@ -38,8 +38,8 @@ const ZONE: [u32; 7] = [1, 4, 7, 10, 13, 16, 19];
 const APPS: u32 = 20;
 const OF_AN_APP: i32 = 50;
 const PODS: usize = 1000;
-/// A twentieth of them.
-const MOST_LOST: usize = PODS / 20;
+/// A tenth of them: 3 % at once, 3 % within the minute, and those whose owners were really changed.
+const MOST_LOST: usize = PODS / 10;
 const MINUTE: Duration = Duration::from_secs(60);
 const AT_ONCE: usize = 16;
 

@@ -1,4 +1,5 @@
-//! A node is tainted twice: each time a pod goes, and one that could stay for a while stays.
+//! A node is tainted twice: each time a pod goes, and one that could stay for a while stays. Then the taint of a lost node
+//! ends a pod.
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
@@ -11,6 +12,7 @@ use crate::support::{DEADLINE, Scene, template};
 /// A node without a kubelet.
 const NODE: &str = "evicting";
 const KEY: &str = "e2e.example/evict";
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 pub(super) const NEEDS: &[&str] = &[];
 
@@ -27,6 +29,10 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
         taint(&nodes, &json!([])).await?;
         cancelled(scene, round).await?;
     }
+    let at_once = json!([{"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}]);
+    scene.apply(&pod("lost", &at_once)).await?;
+    taint(&nodes, &json!([{"key": UNREACHABLE, "effect": "NoExecute"}])).await?;
+    scene.gone::<Pod>("lost").await?;
     scene.kubectl("delete pod/stays").await?;
     nodes.delete(NODE, &DeleteParams::default()).await.map(drop).context("delete the node")
 }

@@ -66,8 +66,11 @@ impl AttemptToDelete {
             self.brake.withdraw(&object.uid);
             return None;
         };
-        let owned = |_| self.caches.with_graph(|graph| graph.owned(&object.kind));
-        if delete.is_explained { None } else { self.brake.ask(key, &delete.resource.to_string(), &object.uid, owned) }
+        if delete.is_explained {
+            return None;
+        }
+        let owned = || self.caches.with_graph(|graph| graph.owned(&object.kind));
+        self.brake.ask(key, (&delete.resource.to_string(), &object.uid), owned, None)
     }
 
     fn requeue(&self, observed: &Observed, retry: Retry) -> Requeue {

@@ -31,6 +31,17 @@ pub enum Gap {
     },
 }
 
+impl Gap {
+    /// As in the metric, and in the decision's JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFollowed => "notFollowed",
+            Self::WasNotFollowed { .. } => "wasNotFollowed",
+            Self::Paused { .. } => "paused",
+        }
+    }
+}
+
 /// Finds a gap between two looks.
 pub fn gap(last: Option<Look>, look: Look, config: &Config) -> Option<Gap> {
     if !look.is_followed {

@@ -13,10 +13,10 @@ use shared::api::list::list;
 use shared::api::object::Key;
 use shared::runtime::decisions::{self, Reasoned};
 
-use crate::memory::{Known, Look, Turn, Zone, ZoneState, Zones};
+use crate::memory::{Gaps, Known, Look, Turn, Zone, ZoneState, Zones};
 use crate::observe::{Observed, ObservedRound};
 use crate::plan::disruption::zones;
-use crate::plan::gap::gap;
+use crate::plan::gap::{Gap, gap};
 use crate::plan::reasons::RoundReason;
 use crate::plan::{Config, plan, waits_for_turn};
 
@@ -38,6 +38,8 @@ pub struct RoundPlan {
     pub sync: Vec<Key>,
     /// How long until the next look.
     pub next: Duration,
+    /// The gap that was found, and whether to report that gaps outlast a grace period: no lost node is found meanwhile.
+    pub gap: Option<(Gap, bool)>,
     /// Why.
     pub reason: RoundReason,
 }
@@ -69,8 +71,17 @@ pub fn plan_round(observed: &ObservedRound, config: &Config, now: Timestamp) -> 
         None if has_recovered => RoundReason::Recovered { nodes },
         None => RoundReason::Watched { nodes, disrupted },
     };
-    let zones = Zones { zones, is_all_disrupted, looked: Some(look) };
-    RoundPlan { zones, turns, start_over, sync, next, reason }
+    let (gaps, report) = gap.map_or((None, false), |_| outlasting(before.gaps, config, now));
+    let zones = Zones { zones, is_all_disrupted, looked: Some(look), gaps };
+    RoundPlan { zones, turns, start_over, sync, next, gap: gap.map(|gap| (gap, report)), reason }
+}
+
+/// The gaps up to now, and whether to report them.
+fn outlasting(before: Option<Gaps>, config: &Config, now: Timestamp) -> (Option<Gaps>, bool) {
+    let Gaps { since, is_reported } = before.unwrap_or(Gaps { since: now, is_reported: false });
+    let lasted = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    let report = !is_reported && lasted > config.grace;
+    (Some(Gaps { since, is_reported: is_reported || report }), report)
 }
 
 /// Queues the nodes that have to be tainted, and gives the first of each zone its turn if the zone has a token. Returns
@@ -127,7 +138,7 @@ impl Reasoned for RoundPlan {
 
 impl fmt::Display for RoundPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { zones: _, turns: _, start_over, sync, next: _, reason } = self;
+        let Self { zones: _, turns: _, start_over, sync, next: _, gap: _, reason } = self;
         if start_over.is_some() {
             f.write_str("restart grace periods, ")?;
         }

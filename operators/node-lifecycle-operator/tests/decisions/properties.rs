@@ -129,7 +129,7 @@ proptest! {
         let well = (0..ready).map(|at| silent_for(&with(node(&format!("w{at}")), &[("Ready", "True")]), 0));
         let nodes: Vec<Observed> = turns.iter().enumerate().map(lost).chain(well).collect();
         let looked = Some(Look { at: ago(5), is_followed: true });
-        let zones = Zones { zones: BTreeMap::new(), is_all_disrupted: false, looked };
+        let zones = Zones { zones: BTreeMap::new(), is_all_disrupted: false, looked, gaps: None };
         let round = |nodes: &[Observed]| {
             plan_round(&ObservedRound { nodes: nodes.to_vec(), zones: zones.clone(), is_followed: true }, &CONFIG, NOW)
         };

@@ -13,7 +13,7 @@ use crate::fixtures::{CONFIG, after, in_turn, node, silent_for, tainted, with};
 /// The last look was a period ago.
 fn observed(nodes: Vec<Observed>) -> ObservedRound {
     let looked = Some(Look { at: ago(5), is_followed: true });
-    let zones = Zones { zones: BTreeMap::new(), is_all_disrupted: false, looked };
+    let zones = Zones { zones: BTreeMap::new(), is_all_disrupted: false, looked, gaps: None };
     ObservedRound { nodes, zones, is_followed: true }
 }
 
@@ -57,6 +57,21 @@ fn after_a_gap_nobody_is_judged() {
     paused.zones.looked = Some(Look { at: ago(600), is_followed: true });
     let expected = "restart grace periods, nothing (no look at the nodes since 2026-01-01T11:50:00Z)";
     assert_eq!(round(&paused).to_string(), expected);
+}
+
+#[test]
+fn gaps_that_outlast_a_grace_period_are_reported_once_until_they_end() {
+    let mut zones = observed(vec![]).zones;
+    let mut reports = Vec::new();
+    for (at, is_followed) in (0..).step_by(5).zip([vec![false; 30], vec![true; 2], vec![false; 12]].concat()) {
+        let now = after(at);
+        let plan = plan_round(&ObservedRound { nodes: vec![], zones, is_followed }, &CONFIG, now);
+        if matches!(plan.gap, Some((_, true))) {
+            reports.push(at);
+        }
+        zones = plan.zones;
+    }
+    assert_eq!(reports, [55, 160 + 55], "the grace period is 50 s");
 }
 
 /// Upstream: `TestAddNode`, `TestTryOrdering` and `TestTry` of the queue.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::api::explain::{Stage, Subject};
+use shared::api::intern::Text;
 use shared::api::object::Key;
+use shared::controllers::brake::Brake;
 use shared::runtime::context::ControllerContext;
 use shared::runtime::worker::{Controller, Requeue};
 
@@ -23,6 +25,7 @@ pub(super) const PURPOSE: &str = "the next search";
 /// Finds missing nodes.
 pub(super) struct BindingsController {
     pub(super) caches: Arc<Caches>,
+    pub(super) brake: Arc<Brake<Text>>,
     pub(super) writer: Writer,
     pub(super) ctx: ControllerContext,
 }
@@ -33,6 +36,7 @@ impl Controller for BindingsController {
         let observed = live_bindings(self.ctx.control(), self.caches.observe_bindings(key)).await?;
         let plan = plan_bindings(&observed);
         self.ctx.decide(key, &plan);
+        plan.existed.iter().for_each(|node| self.brake.gone(node));
         self.writer.apply_bindings(plan);
         Ok(match Scope::of(key) {
             Scope::All => Requeue::Done,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::intern::Text;
-use shared::api::object::Key;
+use shared::api::object::{Key, Uid};
 use shared::api::resource::NODES;
 use shared::controllers::brake::Brake;
 use shared::runtime::context::ControllerContext;
@@ -24,7 +24,7 @@ pub(super) fn late_key(node: &Key) -> Key {
 pub(super) struct MissingNodeController {
     pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,
-    pub(super) brake: Brake<Text>,
+    pub(super) brake: Arc<Brake<Text>>,
     pub(super) ctx: ControllerContext,
 }
 
@@ -34,11 +34,11 @@ impl Controller for MissingNodeController {
         let observed = live_missing_node(self.ctx.control(), self.caches.observe_missing(key)).await?;
         let plan = plan_missing(&observed);
         self.ctx.decide(key, &plan);
-        if let Some(wait) = self.hold_back(key, &plan) {
-            return Ok(wait);
-        }
+        let wait = self.hold_back(key, &plan);
+        // A pod that never ran is no loss, so whoever binds pods to invented nodes fills no brake.
+        let plan = if wait.is_some() { plan.without_what_ran() } else { plan };
         self.writer.apply_missing(&observed, plan).await?;
-        Ok(Requeue::Done)
+        Ok(wait.unwrap_or(Requeue::Done))
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -54,14 +54,11 @@ impl Controller for MissingNodeController {
 impl MissingNodeController {
     /// When to retry a deletion that the brake delays.
     fn hold_back(&self, key: &Key, plan: &MissingPlan) -> Option<Requeue> {
-        let nodes = |known| self.caches.nodes.len() + known + self.writer.missing.len();
         let node = Text::new(key.name());
-        match plan {
-            MissingPlan::Keep(_) => {
-                self.brake.withdraw(&node);
-                None
-            }
-            MissingPlan::Delete(_) => self.brake.ask(key, "nodes", &node, nodes),
+        if plan.deletes_what_ran() {
+            return self.brake.ask_for_node(key, (&node, Uid::default()), || self.caches.nodes.len());
         }
+        self.brake.withdraw(&node);
+        None
     }
 }

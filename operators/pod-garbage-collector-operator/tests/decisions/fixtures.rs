@@ -63,7 +63,9 @@ pub(crate) fn observed(pods: &[ObjectBuilder], nodes: &[ObjectBuilder]) -> Obser
 /// The result of a search among all pods.
 pub(crate) fn bindings(pods: &[ObjectBuilder], nodes: &[ObjectBuilder]) -> Bindings {
     let name = |value: &serde_json::Value| value.as_str().unwrap_or_default().into();
-    let bound_to = pods.iter().map(|pod| name(&pod.json()["spec"]["nodeName"])).collect();
+    let on = |pod: &ObjectBuilder| name(&pod.json()["spec"]["nodeName"]);
+    let bound_to = pods.iter().map(on).collect();
+    let ran_on = pods.iter().filter(|pod| pod.build::<Pod>().has_run).map(on).collect();
     let nodes = nodes.iter().map(|node| name(&node.json()["metadata"]["name"])).collect();
-    Bindings { key: Key::new("", "all"), nodes, bound_to }
+    Bindings { key: Key::new("", "all"), nodes, bound_to, ran_on }
 }

@@ -7,6 +7,7 @@ use pod_garbage_collector_operator::objects::{DeletionReason, Pod, PodMetadata};
 use pod_garbage_collector_operator::observe::{MissingNode, Observed, Unread};
 use pod_garbage_collector_operator::plan::{plan, plan_bindings, plan_missing, pod_outlook};
 use serde_json::json;
+use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::runtime::decisions::stage;
 use shared::testing::{ObjectBuilder, ago};
@@ -277,4 +278,26 @@ fn of_a_pod_that_has_succeeded_the_metadata_is_enough() {
 #[test]
 fn a_pod_stays_small_in_the_cache() {
     assert!(size_of::<PodMetadata>() <= 120, "{} bytes", size_of::<PodMetadata>());
+}
+
+#[test]
+fn a_node_existed_if_a_pod_has_run_on_it() {
+    let acknowledged = pod("b", "lost", "Pending").set(&["status", "startTime"], "2026-01-01T12:00:00Z");
+    let pods =
+        [pod("a", "invented", "Pending"), acknowledged, pod("c", "gone", "Running"), pod("d", "node", "Running")];
+    let existed = plan_bindings(&bindings(&pods, &[node("node")])).existed;
+    assert_eq!(existed, ["gone", "lost"].map(Text::new).into());
+}
+
+#[test]
+fn the_brake_keeps_only_pods_that_have_run() {
+    let missing = |pods: &[ObjectBuilder]| {
+        let pods = pods.iter().map(ObjectBuilder::build).collect();
+        plan_missing(&MissingNode { key: Key::new("", "gone"), is_cached: false, exists: false, pods })
+    };
+    let (never, runs) = (pod("never", "gone", "Pending"), pod("runs", "gone", "Running"));
+    assert!(!missing(std::slice::from_ref(&never)).deletes_what_ran());
+    let both = missing(&[never, runs]);
+    assert!(both.deletes_what_ran());
+    assert_eq!(both.without_what_ran().to_string(), "delete default/never (the node is gone)");
 }

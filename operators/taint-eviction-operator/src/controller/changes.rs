@@ -24,7 +24,7 @@ impl Caches {
     /// Upstream: `PodUpdated`. On a node without `NoExecute` taints, a pod is synced only if its deletion is pending.
     pub(crate) fn pod_changed(&self, change: Change<'_, Pod>) -> Vec<Effect> {
         let key = &change.latest().metadata.key;
-        let is_pending = || self.evictions.get(key).is_some();
+        let is_pending = || self.evictions.has(key);
         let (is_concerned, cause) = match change {
             Change::Added(pod) => (self.evicts_pods(&pod.node) || is_pending(), Cause::Event),
             Change::Updated { old, new } => {

@@ -47,8 +47,9 @@ impl Controller for NodeController {
 
 impl NodeController {
     fn decide(&self, key: &Key) -> Option<(ObservedNode, NodePlan)> {
-        let observed = self.caches.observe_node(key)?;
-        let plan = plan_node(&observed, self.ctx.now());
+        let now = self.ctx.now();
+        let observed = self.caches.observe_node(key, now)?;
+        let plan = plan_node(&observed, now);
         Some((observed, plan))
     }
 }

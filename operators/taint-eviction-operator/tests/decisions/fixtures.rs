@@ -61,9 +61,9 @@ pub(crate) fn observed(pod: &ObjectBuilder, node: Option<&ObjectBuilder>) -> Obs
     Observed { key: pod.metadata.key.clone(), pod: Some(pod), node: node.map(ObjectBuilder::build), pending: None }
 }
 
-/// A pending deletion of the pod of this name, due after so many seconds.
+/// A pending deletion of the pod of this name for a user's taint, due after so many seconds.
 pub(crate) fn pending(name: &str, seconds: i64, is_announced: bool) -> Pending {
-    Pending { uid: uid(name), due: after(seconds), is_announced }
+    Pending { uid: uid(name), due: after(seconds), users: Some(after(seconds)), is_announced }
 }
 
 /// The node, whose pods have no pending deletions.

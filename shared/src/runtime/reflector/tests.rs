@@ -331,6 +331,20 @@ async fn a_key_that_waits_for_a_cache_does_not_cut_its_back_off() {
     assert!(failed.elapsed() >= BACKOFF_FIRST);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_resumed_watch_works_once_it_has_been_open_for_a_second_though_nothing_changes() {
+    let Scene { mut reflector, .. } = Scene::new();
+    let (health, mut backoff) = (Arc::clone(&reflector.source.health), BACKOFF_FIRST);
+    health.fails("the watch was cut");
+    let silent = Events { stream: stream::pending(), buffer: BytesMut::new() };
+    let watching = reflector.events(silent, false, Duration::from_secs(WATCH_SECONDS), &mut backoff);
+    tokio::pin!(watching);
+    for works in [false, true] {
+        assert!(tokio::time::timeout(SHORT_WATCH * 3 / 4, &mut watching).await.is_err());
+        assert_eq!(health.failing().is_none(), works);
+    }
+}
+
 #[tokio::test]
 async fn a_watch_that_ends_as_soon_as_it_began_is_a_failure_and_an_unfinished_list_too() {
     let mut scene = Scene::served(|_| loopback::stream(stream::empty())).await;
