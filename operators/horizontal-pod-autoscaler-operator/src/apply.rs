@@ -88,7 +88,7 @@ impl Writer {
             self.ctx.event(event);
         }
         if let Some(recommendations) = recommendations {
-            self.memory.set_recommendations(&observed.autoscaler.metadata.key, recommendations);
+            self.memory.set_recommendations(&observed.autoscaler, recommendations);
         }
         let result = Scaled::Unknown;
         let mut outcome = Outcome { conditions, drops_scaled_to_zero, result, tallies, failure, error: None };
@@ -118,9 +118,7 @@ impl Writer {
             Ok(()) => {
                 let message = format!("New size: {to}; reason: {cause}");
                 self.ctx.event(PlannedEvent::normal(about, events::SUCCESSFUL_RESCALE, message));
-                if let Some(behavior) = &autoscaler.behavior {
-                    self.memory.add_change(key, behavior, (from, to), self.ctx.now());
-                }
+                self.memory.add_change(autoscaler, (from, to), self.ctx.now());
                 tracing::info!(autoscaler = %key, from, to, reason = %cause, "scaled target");
                 outcome.result = Scaled::Done { from, to, metrics, scaled_to_zero };
             }

@@ -92,7 +92,7 @@ impl Controller for AutoscalerController {
             None => Ok(()),
         };
         let (measured, took) = (elapsed(measuring, now), elapsed(began, self.ctx.now()));
-        let failure = self.count(key, outcome, written.is_ok(), (measured, took));
+        let failure = self.count(&observed.autoscaler, outcome, written.is_ok(), (measured, took));
         written?;
         if let Some(Failure { message, is_spec: _ }) = failure {
             // Events tell users of it. A retry before the next period would not help.
@@ -116,13 +116,13 @@ impl AutoscalerController {
     /// Counts a sync in upstream's metrics, and returns its failure.
     fn count(
         &self,
-        key: &Key,
+        autoscaler: &HorizontalPodAutoscaler,
         outcome: Outcome,
         is_written: bool,
         (measured, took): (Duration, Duration),
     ) -> Option<Failure> {
-        if let Some(desired) = outcome.desired() {
-            self.metrics.observe_desired(key, desired);
+        if let Some(desired) = outcome.desired().filter(|_| self.caches.memory.knows(autoscaler)) {
+            self.metrics.observe_desired(&autoscaler.metadata.key, desired);
         }
         let action = outcome.action();
         let Outcome { conditions: _, drops_scaled_to_zero: _, result: _, tallies, failure, error: _ } = outcome;

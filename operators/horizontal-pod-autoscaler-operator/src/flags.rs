@@ -35,7 +35,7 @@ pub struct Flags {
     #[arg(long, default_value = "30s", value_name = "DURATION")]
     pub horizontal_pod_autoscaler_initial_readiness_delay: GoDuration,
     /// The age at which a metric's value counts as missing, unless its window is longer; 0 for no limit.
-    #[arg(long, default_value = "5m0s", value_name = "DURATION")]
+    #[arg(long, default_value = "0s", value_name = "DURATION")]
     pub horizontal_pod_autoscaler_metrics_max_age: GoDuration,
     /// Ignore pods beyond the number that the target asks for, such as those of a rollout with maxSurge.
     #[arg(long, action = ArgAction::Set, default_value = "false", default_missing_value = "true", num_args = 0..=1,
@@ -92,7 +92,7 @@ mod tests {
                 downscale_stabilization: Duration::from_secs(300),
                 cpu_initialization_period: Duration::from_secs(300),
                 initial_readiness_delay: Duration::from_secs(30),
-                metrics_max_age: Duration::from_secs(300),
+                metrics_max_age: Duration::ZERO,
                 ignores_surge: false,
                 has_scale_to_zero: false,
                 has_configurable_tolerance: true,

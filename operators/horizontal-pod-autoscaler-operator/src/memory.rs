@@ -5,14 +5,15 @@
 //! recommendation, so that nothing is scaled down before a whole window has passed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::api::object::Key;
 use shared::api::selector::Selector;
+use shared::runtime::cache::Cache;
 
-use crate::objects::Behavior;
+use crate::objects::{Behavior, HorizontalPodAutoscaler};
 
 /// The recent past of one autoscaler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,8 +61,10 @@ pub fn before(now: Timestamp, time: Duration) -> Timestamp {
 }
 
 /// The memory of all autoscalers.
-#[derive(Default)]
-pub struct Memory(Mutex<State>);
+pub struct Memory {
+    autoscalers: Arc<Cache<HorizontalPodAutoscaler>>,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
@@ -71,26 +74,49 @@ struct State {
 }
 
 impl Memory {
+    /// Nothing yet, about the autoscalers of this cache.
+    pub fn new(autoscalers: Arc<Cache<HorizontalPodAutoscaler>>) -> Self {
+        Self { autoscalers, state: Mutex::default() }
+    }
+
+    /// Whether this autoscaler still exists. It may have been deleted while a request was awaited, and nobody would
+    /// forget again what is remembered after that.
+    pub fn knows(&self, autoscaler: &HorizontalPodAutoscaler) -> bool {
+        let known = self.autoscalers.get(&autoscaler.metadata.key);
+        known.is_some_and(|known| known.metadata.uid == autoscaler.metadata.uid)
+    }
+
     /// The history of one autoscaler.
     pub fn history(&self, autoscaler: &Key) -> History {
         self.state().histories.get(autoscaler).cloned().unwrap_or_default()
     }
 
     /// Replaces its recommendations.
-    pub fn set_recommendations(&self, autoscaler: &Key, recommendations: Vec<Recommendation>) {
-        self.state().histories.entry(autoscaler.clone()).or_default().recommendations = Some(recommendations);
+    pub fn set_recommendations(&self, autoscaler: &HorizontalPodAutoscaler, recommendations: Vec<Recommendation>) {
+        if self.knows(autoscaler) {
+            let key = autoscaler.metadata.key.clone();
+            self.state().histories.entry(key).or_default().recommendations = Some(recommendations);
+        }
     }
 
     /// Adds a change of its target.
-    pub fn add_change(&self, autoscaler: &Key, behavior: &Behavior, change: (i32, i32), now: Timestamp) {
-        self.state().histories.entry(autoscaler.clone()).or_default().add_change(behavior, change, now);
+    pub fn add_change(&self, autoscaler: &HorizontalPodAutoscaler, change: (i32, i32), now: Timestamp) {
+        if let Some(behavior) = autoscaler.behavior.as_ref().filter(|_| self.knows(autoscaler)) {
+            let key = autoscaler.metadata.key.clone();
+            self.state().histories.entry(key).or_default().add_change(behavior, change, now);
+        }
     }
 
     /// Sets the selector of its target, and returns all selectors of its namespace.
-    pub fn note_selector(&self, autoscaler: &Key, selector: Selector) -> Vec<(Key, Selector)> {
+    ///
+    /// Upstream: `validateAndParseSelector`, `pkg/controller/podautoscaler/horizontal.go`.
+    pub fn note_selector(&self, autoscaler: &HorizontalPodAutoscaler, selector: Selector) -> Vec<(Key, Selector)> {
+        let (own, exists) = (&autoscaler.metadata.key, self.knows(autoscaler));
         let mut state = self.state();
-        state.selectors.insert(autoscaler.clone(), selector);
-        let of_namespace = state.selectors.iter().filter(|(key, _)| key.namespace() == autoscaler.namespace());
+        if exists {
+            state.selectors.insert(own.clone(), selector);
+        }
+        let of_namespace = state.selectors.iter().filter(|(key, _)| key.namespace() == own.namespace());
         of_namespace.map(|(key, selector)| (key.clone(), selector.clone())).collect()
     }
 
@@ -107,6 +133,6 @@ impl Memory {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -108,7 +108,8 @@ impl Caches {
     pub(crate) fn new() -> (Self, Informers) {
         let horizontal_pod_autoscalers = InformerBuilder::<HorizontalPodAutoscaler>::new().build();
         let cache = horizontal_pod_autoscalers.cache();
-        let caches = Self { horizontal_pod_autoscalers: cache, memory: Arc::default(), kinds: Kinds::default() };
+        let memory = Arc::new(Memory::new(Arc::clone(&cache)));
+        let caches = Self { horizontal_pod_autoscalers: cache, memory, kinds: Kinds::default() };
         (caches, Informers { horizontal_pod_autoscalers })
     }
 

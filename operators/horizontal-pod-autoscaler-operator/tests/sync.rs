@@ -375,6 +375,28 @@ fn two_autoscalers_with_the_same_pods_scale_nothing() {
     });
 }
 
+#[test]
+fn an_autoscaler_deleted_while_its_scale_is_read_does_not_block_its_successor() {
+    test(async {
+        let server = Server::new();
+        add_deployment(&server);
+        set_usage(&server, 1000);
+        server.add(&autoscaler("old", &json!([cpu_metric()])));
+        let held = server.on("get", "deployments/scale").once().hold();
+        let running = start(&server);
+        running.pass(PERIOD).await;
+        held.arrived().await;
+        server.delete(AUTOSCALERS, "default/old");
+        running.pass(Duration::from_secs(1)).await;
+        held.release();
+        running.pass(PERIOD).await;
+        server.change("deployments", KEY, |deployment| deployment["spec"]["replicas"] = json!(2));
+        server.add(&autoscaler("web", &json!([cpu_metric()])));
+        running.pass(PERIOD * 2).await;
+        assert_eq!(conditions(&server)[1], "ScalingActive True ValidMetricFound");
+    });
+}
+
 /// Upstream: `TestHPARescaleWithSuccessfulConflictRetry`.
 #[test]
 fn a_conflict_is_tried_again_unless_somebody_else_has_scaled() {
@@ -429,7 +451,7 @@ fn a_status_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn nothing_is_scaled_by_values_that_are_too_old() {
+fn with_a_maximum_age_nothing_is_scaled_by_values_that_are_too_old() {
     test(async {
         let server = Server::new();
         add_deployment(&server);
@@ -439,7 +461,8 @@ fn nothing_is_scaled_by_values_that_are_too_old() {
         };
         server.serve_document(USAGE, json!({ "items": [item("web-0"), item("web-1")] }));
         server.add(&autoscaler("web", &json!([cpu_metric()])));
-        let running = start(&server);
+        let max_age = ["--horizontal-pod-autoscaler-metrics-max-age=5m"];
+        let running = Running::start::<HorizontalPodAutoscalerOperator>(&server, &max_age);
         running.pass(Duration::from_secs(290)).await;
         assert_eq!(conditions(&server)[1], "ScalingActive True ValidMetricFound");
         // Whoever measures has stopped.

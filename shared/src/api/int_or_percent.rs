@@ -59,6 +59,9 @@ impl IntOrPercent {
     }
 }
 
+/// `null` is 0.
+///
+/// Upstream: `IntOrString.UnmarshalJSON`, `intstr.go`.
 impl<'de> Deserialize<'de> for IntOrPercent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
@@ -75,6 +78,9 @@ impl<'de> Deserialize<'de> for IntOrPercent {
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<IntOrPercent, E> {
                 Ok(IntOrPercent::parse(text))
+            }
+            fn visit_unit<E: serde::de::Error>(self) -> Result<IntOrPercent, E> {
+                Ok(IntOrPercent::Int(0))
             }
         }
         deserializer.deserialize_any(Visitor)
@@ -104,6 +110,16 @@ mod tests {
         check(r#""100%""#, i32::MAX, i32::MAX, i32::MAX);
         check(r#""2147483647%""#, i32::MAX, i32::MAX, i32::MAX);
         check(r#""-5%""#, 10, 0, -1);
+    }
+
+    #[test]
+    fn json_is_read_as_upstream_reads_it() {
+        for (json, expected) in [("null", Some(0)), ("3", Some(3)), ("1.0", None), ("true", None), ("4294967296", None)]
+        {
+            let read = serde_json::from_str::<IntOrPercent>(json).ok();
+            assert_eq!(read, expected.map(IntOrPercent::Int), "{json}");
+        }
+        assert_eq!(serde_json::from_str::<Option<IntOrPercent>>("null").unwrap(), None);
     }
 
     #[test]

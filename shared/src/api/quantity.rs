@@ -160,6 +160,12 @@ impl Quantity {
     }
 }
 
+impl Default for Quantity {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
 impl PartialEq for Quantity {
     fn eq(&self, other: &Self) -> bool {
         (self.mantissa, self.scale) == (other.mantissa, other.scale)
@@ -180,6 +186,9 @@ impl Serialize for Quantity {
     }
 }
 
+/// A JSON number and `null` are read too, and blanks around the text are dropped.
+///
+/// Upstream: `Quantity.UnmarshalJSON`, `quantity.go`.
 impl<'de> Deserialize<'de> for Quantity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
@@ -189,10 +198,25 @@ impl<'de> Deserialize<'de> for Quantity {
                 f.write_str("a quantity")
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Quantity, E> {
-                text.parse().map_err(E::custom)
+                text.trim().parse().map_err(E::custom)
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Quantity, E> {
+                Ok(Quantity::new(number.into(), 0, Format::DecimalSi))
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Quantity, E> {
+                Ok(Quantity::new(number.into(), 0, Format::DecimalSi))
+            }
+            // Upstream parses the number's own text; beyond a float's digits only its value is known here.
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Quantity, E> {
+                let is_plain = number.abs() < 1e21;
+                let text = if is_plain { number.to_string() } else { format!("{number:e}") };
+                self.visit_str(&text)
+            }
+            fn visit_unit<E: serde::de::Error>(self) -> Result<Quantity, E> {
+                Ok(Quantity::ZERO)
             }
         }
-        deserializer.deserialize_str(Visitor)
+        deserializer.deserialize_any(Visitor)
     }
 }
 
@@ -578,9 +602,35 @@ mod tests {
     fn json_has_the_canonical_form() {
         let read: Quantity = serde_json::from_str("\"0.5\"").unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), "\"500m\"");
-        for wrong in ["\"1x\"", "\"\"", "1.5", "null"] {
+        for wrong in ["\"1x\"", "\"\"", "\" \"", "\"1 Gi\"", "\"null\"", "true", "[]", "{}"] {
             assert!(serde_json::from_str::<Quantity>(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// Upstream: `Quantity.UnmarshalJSON`.
+    #[test]
+    fn json_may_be_a_number_null_or_have_blanks() {
+        for (json, canonical) in [
+            ("209715200", "209715200"),
+            ("18446744073709551615", "18446744073709551615"),
+            ("-3", "-3"),
+            ("0", "0"),
+            ("1.5", "1500m"),
+            ("0.1", "100m"),
+            ("-0.0", "0"),
+            ("1e3", "1k"),
+            ("2e25", "20e24"),
+            ("1e-12", "1n"),
+            ("null", "0"),
+            (r#"" 200Mi""#, "200Mi"),
+            (r#""1k\n ""#, "1k"),
+        ] {
+            let read: Quantity = serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"));
+            assert_eq!(read.to_string(), canonical, "{json}");
+            let value: serde_json::Value = serde_json::from_str(json).unwrap();
+            assert_eq!(serde_json::from_value::<Quantity>(value).unwrap(), read, "{json}");
+        }
+        assert_eq!(serde_json::from_str::<Option<Quantity>>("null").unwrap(), None);
     }
 
     /// Upstream: `TestQuantityCmp`.

@@ -200,7 +200,7 @@ fn certificates_and_tokens_are_upstreams_and_change_hands_without_a_write() -> R
         config_maps.patch("cluster-info", &kube::api::PatchParams::default(), &unsigned).await?;
         assert_eq!(signature(scene).await?, signature_of_upstream);
         for operator in &mut operators {
-            let is_told = operator.log()?.contains("others than its owner may read");
+            let is_told = operator.log()?.contains("readable by others than its owner");
             let has_key = ["certificatesigningrequest-signing-operator", "serviceaccount-token-operator"];
             assert_eq!(is_told, has_key.contains(&operator.name()), "{}", operator.name());
         }

@@ -42,6 +42,11 @@ impl Pod {
     pub fn is_ready(&self) -> bool {
         self.ready.is_some_and(|ready| ready.is_true)
     }
+
+    /// Whether its containers have ended for good.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.phase, Phase::Succeeded | Phase::Failed)
+    }
 }
 
 /// The requests of a pod.

@@ -24,6 +24,7 @@ pub struct Values<T> {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct PodUsage {
+    #[serde(deserialize_with = "null_as_default")]
     pub metadata: Named,
     /// The end of the window.
     pub timestamp: Option<Time>,
@@ -37,6 +38,7 @@ pub struct PodUsage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Named {
+    #[serde(deserialize_with = "null_as_default")]
     pub name: Text,
 }
 
@@ -44,6 +46,7 @@ pub struct Named {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ContainerUsage {
+    #[serde(deserialize_with = "null_as_default")]
     pub name: Text,
     /// By resource.
     #[serde(deserialize_with = "null_as_default")]
@@ -54,13 +57,14 @@ pub struct ContainerUsage {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectValue {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub described_object: Named,
     #[serde(default)]
     pub timestamp: Option<Time>,
     /// v1beta1 calls it `window`.
     #[serde(default, alias = "window")]
-    pub window_seconds: Option<u32>,
+    pub window_seconds: Option<i64>,
+    #[serde(default)]
     pub value: Quantity,
 }
 
@@ -69,6 +73,7 @@ pub struct ObjectValue {
 pub struct ExternalValue {
     #[serde(default)]
     pub timestamp: Option<Time>,
+    #[serde(default)]
     pub value: Quantity,
 }
 
@@ -76,4 +81,47 @@ pub struct ExternalValue {
 fn go_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
     Ok(text.parse::<GoDuration>().map_or(Duration::ZERO, |duration| duration.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(json: &str) -> Option<String> {
+        let read: PodUsage = serde_json::from_str(json).ok()?;
+        let memory = read.containers.first().and_then(|container| container.usage.get("memory").copied());
+        Some(format!("{:?} {:?} {}", read.window, read.timestamp, memory.unwrap_or_default()))
+    }
+
+    /// Upstream: `UnmarshalJSON` of `Quantity`, `Time` and `Duration`, and sigs.k8s.io/json for everything else.
+    #[test]
+    fn an_answer_is_read_as_upstream_reads_it() {
+        let none = Some("0ns None 0".to_owned());
+        for json in ["{}", r#"{"metadata":null,"timestamp":null,"window":null,"containers":null}"#] {
+            assert_eq!(usage(json), none, "{json}");
+        }
+        for (json, memory) in [("209715200", "209715200"), ("null", "0"), (r#"" 200Mi ""#, "200Mi"), ("1.5", "1500m")] {
+            let json = format!(r#"{{"window":"30s","containers":[{{"name":null,"usage":{{"memory":{json}}}}}]}}"#);
+            assert_eq!(usage(&json), Some(format!("30s None {memory}")), "{json}");
+        }
+        for wrong in [r#"{"window":30}"#, r#"{"timestamp":5}"#, r#"{"containers":[{"usage":{"memory":true}}]}"#] {
+            assert_eq!(usage(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_an_object_is_read_as_upstream_reads_it() {
+        for (json, expected) in [
+            (r#"{"value":7}"#, Some((None, "7"))),
+            (r#"{"value":null,"describedObject":null,"windowSeconds":null}"#, Some((None, "0"))),
+            (r#"{"windowSeconds":-1}"#, Some((Some(-1), "0"))),
+            (r#"{"window":60,"value":"1k"}"#, Some((Some(60), "1k"))),
+            (r#"{"windowSeconds":"60","value":"1"}"#, None),
+            (r#"{"windowSeconds":60.0,"value":"1"}"#, None),
+        ] {
+            let read = serde_json::from_str::<ObjectValue>(json).ok();
+            let found = read.map(|read| (read.window_seconds, read.value.to_string()));
+            assert_eq!(found, expected.map(|(window, value)| (window, value.to_owned())), "{json}");
+        }
+    }
 }

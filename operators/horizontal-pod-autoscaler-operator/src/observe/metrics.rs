@@ -28,7 +28,7 @@ pub(crate) async fn live_measures(control: &Control, caches: &Caches, observed: 
     let selector = Selector::parse_text(&text).ok().filter(|_| !text.is_empty());
     let Some(selector) = selector else { return observed };
     let key = &observed.autoscaler.metadata.key;
-    let selectors = caches.memory.note_selector(key, selector.clone());
+    let selectors = caches.memory.note_selector(&observed.autoscaler, selector.clone());
     let reader = Reader { control, caches, namespace: key.namespace(), selector: selector.to_string() };
     let (pods, answers) = join(reader.pods(), reader.answers(&observed.autoscaler.metrics)).await;
     Observed { measured: Measured { pods, selectors, answers }, ..observed }

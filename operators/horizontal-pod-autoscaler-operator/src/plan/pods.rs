@@ -1,6 +1,6 @@
-//! Which pods' values count: not those of pods that are ending or starting.
+//! Which pods' values count: not those of pods that are ending, have ended or are starting.
 //!
-//! Upstream: `groupPods`, `pkg/controller/podautoscaler/replica_calculator.go`.
+//! Upstream: `groupPods`, `pkg/controller/podautoscaler/replica_calculator.go`, which ignores no Succeeded pods.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Groups<'a> {
     pub unready: BTreeSet<&'a str>,
     /// Pods without a value.
     pub missing: BTreeSet<&'a str>,
-    /// Pods that are ending.
+    /// Pods that are ending or have ended.
     pub ignored: BTreeSet<&'a str>,
 }
 
@@ -40,7 +40,7 @@ pub fn group_pods<'a>(
     let mut groups = Groups::default();
     for pod in pods {
         let name = pod.metadata.name();
-        if pod.metadata.is_being_deleted() || pod.phase == Phase::Failed {
+        if pod.metadata.is_being_deleted() || pod.has_ended() {
             groups.ignored.insert(name);
         } else if pod.phase == Phase::Pending {
             groups.unready.insert(name);

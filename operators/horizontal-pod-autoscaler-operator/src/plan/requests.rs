@@ -13,13 +13,14 @@ use shared::api::quantity::Quantity;
 use crate::objects::Pod;
 use crate::objects::pod::{Amounts, ContainerRequests, Requests};
 
-/// The requests by the name of the pod: of all of its containers, or of the one of this name.
+/// The requests by the name of the pod: of all of its containers, or of the one of this name. Pods that have ended are
+/// left out, because their requests hold nothing; upstream fails if one of them requests nothing.
 pub fn calculate_requests<'a>(
     pods: &'a [Arc<Pod>],
     container: &str,
     resource: &str,
 ) -> Result<BTreeMap<&'a str, i64>, String> {
-    let each = pods.iter().map(|pod| {
+    let each = pods.iter().filter(|pod| !pod.has_ended()).map(|pod| {
         let name = pod.metadata.name();
         let requests = &pod.requests;
         let request = if is_set_for_pod(&requests.pod) && container.is_empty() {

@@ -83,7 +83,8 @@ pub fn of_usage(usage: &[PodUsage], resource: &str, container: &str, fresh: Fres
 pub fn of_pods(values: &[ObjectValue], fresh: Freshness) -> Result<Samples, Duration> {
     let sample = |found: &ObjectValue| {
         let ObjectValue { described_object, timestamp, window_seconds, value } = found;
-        let window = window_seconds.map_or(DEFAULT_WINDOW, |seconds| Duration::from_secs(seconds.into()));
+        let window = window_seconds
+            .map_or(DEFAULT_WINDOW, |seconds| Duration::from_secs(u64::try_from(seconds).unwrap_or_default()));
         let sample = Sample { timestamp: *timestamp, window, value: value.milli_value() };
         (described_object.name.clone(), sample)
     };

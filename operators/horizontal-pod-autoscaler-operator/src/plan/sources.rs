@@ -122,7 +122,7 @@ impl Source<'_> {
                 "{API}: the custom metrics API server returned {count} results when we asked for exactly one"
             ));
         };
-        let window = Duration::from_secs(window_seconds.unwrap_or_default().into());
+        let window = Duration::from_secs(window_seconds.and_then(|s| u64::try_from(s).ok()).unwrap_or_default());
         match self.fresh().overdue(*timestamp, window) {
             None => Ok(value.milli_value()),
             Some(age) => Err(format!("{API}: {}", too_old(age))),

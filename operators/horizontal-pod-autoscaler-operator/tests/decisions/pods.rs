@@ -1,4 +1,4 @@
-//! Which pods' values count. Rows have the names of upstream's.
+//! Which pods' values count. Rows have the names of upstream's, whose running pods are Succeeded.
 //!
 //! Upstream: `TestGroupPods`, `pkg/controller/podautoscaler/replica_calculator_test.go`.
 
@@ -15,7 +15,7 @@ use shared::testing::{NOW, ObjectBuilder, ago, pod};
 use crate::fixtures::{config, read_pod};
 
 fn begun(name: &str, seconds_ago: i64) -> ObjectBuilder {
-    pod(name).phase("Succeeded").set(&["status", "startTime"], ago(seconds_ago).to_string())
+    pod(name).phase("Running").set(&["status", "startTime"], ago(seconds_ago).to_string())
 }
 
 fn ready(built: ObjectBuilder, status: &str, seconds_ago: i64) -> ObjectBuilder {
@@ -47,7 +47,7 @@ fn pods_are_grouped_as_upstream_groups_them() {
     row(
         "count in a ready pod - memory",
         "memory",
-        &[pod("bentham").phase("Succeeded")],
+        &[pod("bentham").phase("Running")],
         &[sample("bentham", Some((0, 60)))],
         ONE,
     );
@@ -127,6 +127,14 @@ fn pods_are_grouped_as_upstream_groups_them() {
         &[pod("deleted").phase("Pending").terminating()],
         &[sample("deleted", None)],
         "0 ready, {} unready, {} missing, {\"deleted\"} ignored",
+    );
+    // Upstream counts it as missing.
+    row(
+        "ignore pods in a succeeded state",
+        "memory",
+        &[pod("batch").phase("Succeeded"), pod("bentham").phase("Running")],
+        &[sample("bentham", Some((0, 60)))],
+        "1 ready, {} unready, {} missing, {\"batch\"} ignored",
     );
     row(
         "ignore pods in a failed state",

@@ -83,6 +83,16 @@ fn requests_are_summed_up_as_upstream_sums_them_up() {
 }
 
 #[test]
+fn a_pod_that_has_ended_needs_no_requests() {
+    let ended =
+        |name: &str, phase: &str| pod(name).phase(phase).set(&["spec"], json!({ "containers": [{ "name": "c" }] }));
+    let pods = ["Succeeded", "Failed"].map(|phase| read_pod(&ended("test", phase)));
+    assert_eq!(calculate_requests(&pods, "", "cpu"), Ok([].into()));
+    assert_eq!(calculate_requests(&pods, "main", "cpu"), Ok([].into()));
+    assert!(calculate_requests(&[read_pod(&ended("test", "Running"))], "", "cpu").is_err());
+}
+
+#[test]
 fn what_a_pod_does_not_request_itself_its_containers_do() {
     let memory = |name: &str, amount: &str| of(name, &json!({ "memory": amount }));
     let spec = json!({
