@@ -139,7 +139,11 @@ fn a_cluster_comes_up_without_kube_controller_manager() -> Result<()> {
         workloads_run(scene).await?;
         ensure!(scene.cluster.usage(Part::ControllerManager).is_err(), "kube-controller-manager runs");
         for operator in &operators {
-            ensure!(!operator.log()?.contains("readable by others than its owner"), "{} has an open key", operator.name());
+            ensure!(
+                !operator.log()?.contains("readable by others than its owner"),
+                "{} has an open key",
+                operator.name()
+            );
         }
         Ok(())
     })
