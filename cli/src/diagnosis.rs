@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::cause::{Cause, State};
 use crate::evidence::Evidence;
+use crate::output::printable;
 use crate::words::when;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,14 +66,16 @@ impl Diagnosis {
         })
     }
 
+    /// The lines, printable before `paint` colours them.
     fn lines(&self, paint: impl Fn(String, bool, bool) -> String) -> String {
-        let mut lines = vec![paint(self.summary.clone(), false, true)];
+        let paint = |text: &str, is_bad, is_first| paint(printable(text), is_bad, is_first);
+        let mut lines = vec![paint(&self.summary, false, true)];
         for Link { depth, about, text, time, is_bad } in &self.chain {
             let time = time.map(|time| format!(" ({})", when(time, self.time))).unwrap_or_default();
-            lines.push(paint(format!("{}{about}: {text}{time}", "  ".repeat(depth + 1)), *is_bad, false));
+            lines.push(paint(&format!("{}{about}: {text}{time}", "  ".repeat(depth + 1)), *is_bad, false));
         }
         if !self.not_seen.is_empty() {
-            lines.push(format!("not read: {}", self.not_seen.join("; ")));
+            lines.push(printable(&format!("not read: {}", self.not_seen.join("; "))));
         }
         lines.join("\n")
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cli::flags::Cli;
-use cli::output::Verdict;
+use cli::output::{Verdict, report};
 use cli::run::run;
 
 #[tokio::main(flavor = "current_thread")]
@@ -13,7 +13,7 @@ async fn main() -> ExitCode {
         Ok(Verdict::Well) => ExitCode::SUCCESS,
         Ok(Verdict::Stuck) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            report(&error);
             ExitCode::from(2)
         }
     }

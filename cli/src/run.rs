@@ -16,7 +16,7 @@ use crate::diagnosis::Diagnosis;
 use crate::discovery::Kinds;
 use crate::evidence::Evidence;
 use crate::flags::{Cli, ClusterFlags, Command, Output};
-use crate::output::{Verdict, json, print};
+use crate::output::{Verdict, json, print, printable, report, write};
 use crate::preflight;
 use crate::reach::{Reach, ReachOptions};
 use crate::read::{self, Wanted};
@@ -126,7 +126,7 @@ async fn status(session: &Session, output: Output, watch: bool) -> Result<Verdic
     loop {
         if let Some(status) = or_report(session.status().await, watch && is_shown)? {
             let text = if output == Output::Json { json(&status)? } else { status.to_string() };
-            show(&text, watch)?;
+            show(&printable(&text), watch)?;
             is_shown = true;
             if !watch {
                 return Ok(if status.is_alarming() { Verdict::Stuck } else { Verdict::Well });
@@ -141,7 +141,7 @@ fn or_report<T>(answer: Result<T>, is_watching: bool) -> Result<Option<T>> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(error) if is_watching => {
-            eprintln!("error: {error:#}");
+            report(&error);
             Ok(None)
         }
         Err(error) => Err(error),
@@ -161,7 +161,7 @@ fn is_terminal() -> bool {
 
 fn text_of(found: &Diagnosis, output: Output) -> Result<String> {
     Ok(match output {
-        Output::Json => json(found)?,
+        Output::Json => printable(&json(found)?),
         Output::Text if is_terminal() => format!("{}\n", found.coloured()),
         Output::Text => format!("{found}\n"),
     })
@@ -169,7 +169,7 @@ fn text_of(found: &Diagnosis, output: Output) -> Result<String> {
 
 fn show(text: &str, watch: bool) -> Result<()> {
     let before = if watch && is_terminal() { CLEAR } else { "" };
-    print(&format!("{before}{text}"))
+    write(&format!("{before}{text}"))
 }
 
 #[cfg(test)]

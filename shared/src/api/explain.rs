@@ -75,7 +75,7 @@ pub struct Subject {
 
 impl Subject {
     /// From the path under which the apiserver serves the object: `/apis/apps/v1/namespaces/default/deployments/web`.
-    /// None for what is no such path.
+    /// None for what is no such path. A Namespace is in no namespace: an apiserver authorizes it by its own name.
     pub fn of_path(path: &str) -> Option<Self> {
         let decoded = |segment: &str| Some(percent_decode_str(segment).decode_utf8().ok()?.into_owned());
         let segments: Vec<String> = path.strip_prefix('/')?.split('/').map(decoded).collect::<Option<_>>()?;
@@ -85,7 +85,7 @@ impl Subject {
         }
         let (group, version, namespace, resource, name) = match segments[..] {
             ["api" | "apis", group, version, resource, name] => (group, version, "", resource, name),
-            ["api" | "apis", group, version, "namespaces", namespace, resource, name] => {
+            ["api" | "apis", group, version, "namespaces", namespace, resource, name] if resource != "namespaces" => {
                 (group, version, namespace, resource, name)
             }
             _ => return None,
@@ -101,9 +101,13 @@ impl Subject {
     }
 
     /// Namespace and name, if the object is of this resource, in any version.
+    ///
+    /// None for a path with a namespace to what lives in none: rights in a namespace would give access to it, because
+    /// RBAC does not know which resources are namespaced.
     pub fn key_of(&self, resource: &Resource) -> Option<Key> {
-        let Resource { group, plural, version: _, kind: _, namespaced: _ } = resource;
-        (*group == self.group && *plural == self.resource).then(|| self.key())
+        let Resource { group, plural, version: _, kind: _, namespaced } = resource;
+        let is_of_it = *group == self.group && *plural == self.resource && *namespaced != self.namespace.is_empty();
+        is_of_it.then(|| self.key())
     }
 
     /// Namespace and name.

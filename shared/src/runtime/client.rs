@@ -155,18 +155,35 @@ pub async fn load_config(kubeconfig: Option<&Path>, master: Option<&str>) -> Res
             let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
             config.map_err(|cause| unusable(path, &chain(&cause)))?
         }
-        (None, Some(url)) => kube::Config::new(parse_master(url)?),
+        (None, Some(url)) => kube::Config::new(parse_master(url, "http")?),
         (None, None) => kube::Config::incluster().map_err(|cause| ConfigError::NotInCluster(chain(&cause)))?,
     };
     if let Some(url) = master {
-        config.cluster_url = parse_master(url)?;
+        override_server(&mut config, url)?;
     }
     Ok(Access { config, ca_file })
 }
 
-fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
+/// Sets another address of the apiserver. Credentials are never sent over plain HTTP.
+///
+/// Upstream: `DefaultServerUrlFor`, staging/src/k8s.io/client-go/rest/url_utils.go, and `ClientConfig`,
+/// staging/src/k8s.io/client-go/tools/clientcmd/client_config.go.
+fn override_server(config: &mut kube::Config, master: &str) -> Result<(), ConfigError> {
+    let kube::Config { auth_info: user, root_cert, accept_invalid_certs, .. } = &*config;
+    let has_certificate = user.client_certificate.is_some() || user.client_certificate_data.is_some();
+    let is_secure = root_cert.is_some() || has_certificate || *accept_invalid_certs;
+    config.cluster_url = parse_master(master, if is_secure { "https" } else { "http" })?;
+    config.tls_server_name = None;
+    if config.cluster_url.scheme_str() == Some("http") {
+        tracing::warn!(master, "plain HTTP: no credentials are sent");
+        config.auth_info = kube::config::AuthInfo::default();
+    }
+    Ok(())
+}
+
+fn parse_master(url: &str, default_scheme: &str) -> Result<http::Uri, ConfigError> {
     let error = |cause: String| ConfigError::Master { url: url.to_owned(), cause };
-    let with_scheme = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    let with_scheme = if url.contains("://") { url.to_owned() } else { format!("{default_scheme}://{url}") };
     let uri: http::Uri = with_scheme.parse().map_err(|cause| error(chain(&cause)))?;
     if uri.host().is_none_or(str::is_empty) {
         return Err(error("no host".to_owned()));
@@ -581,9 +598,29 @@ mod tests {
 
     #[test]
     fn master_is_a_url_or_a_host() {
-        assert_eq!(parse_master("127.0.0.1:8080").unwrap().to_string(), "http://127.0.0.1:8080/");
-        assert_eq!(parse_master("https://a:6443").unwrap().to_string(), "https://a:6443/");
-        assert!(parse_master("https://").unwrap_err().to_string().starts_with("invalid --master \"https://\": "));
+        assert_eq!(parse_master("127.0.0.1:8080", "http").unwrap().to_string(), "http://127.0.0.1:8080/");
+        assert_eq!(parse_master("https://a:6443", "http").unwrap().to_string(), "https://a:6443/");
+        assert!(
+            parse_master("https://", "http").unwrap_err().to_string().starts_with("invalid --master \"https://\": ")
+        );
+    }
+
+    #[test]
+    fn credentials_go_to_no_master_without_tls() {
+        let check = |is_insecure: bool, master: &str, expected: &str, has_token: bool| {
+            let mut config = kube::Config::new("https://other:6443".parse().unwrap());
+            config.auth_info.token = Some("secret".to_owned().into());
+            config.tls_server_name = Some("other".to_owned());
+            config.accept_invalid_certs = is_insecure;
+            override_server(&mut config, master).unwrap();
+            let kube::Config { cluster_url, auth_info, tls_server_name, .. } = config;
+            let found = (cluster_url.to_string(), auth_info.token.is_some(), tls_server_name);
+            assert_eq!(found, (expected.to_owned(), has_token, None), "{master}");
+        };
+        check(true, "10.0.0.1:6443", "https://10.0.0.1:6443/", true);
+        check(false, "10.0.0.1:6443", "http://10.0.0.1:6443/", false);
+        check(true, "http://10.0.0.1:6443", "http://10.0.0.1:6443/", false);
+        check(false, "https://10.0.0.1:6443", "https://10.0.0.1:6443/", true);
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::api::resource::PODS;
+use crate::api::resource::{NODES, PODS};
 
 #[track_caller]
 fn check(path: &str, expected: Option<&str>) {
@@ -20,6 +20,7 @@ fn an_object_is_named_by_its_path() {
     );
     for none in [
         "",
+        "/api/v1/namespaces/payments/namespaces/tenant",
         "/",
         "/api/v1/pods",
         "/apis/batch/v1/namespaces/a/jobs",
@@ -40,6 +41,14 @@ fn a_key_is_of_the_group_and_the_plural_whatever_the_version() {
     assert_eq!(subject.key_of(&PODS), Some(Key::new("default", "web-a")));
     let other = Resource::namespaced("metrics.k8s.io", "v1", "PodMetrics", "pods");
     assert_eq!(subject.key_of(&other), None);
+}
+
+#[test]
+fn a_namespace_in_the_path_gives_no_access_to_what_lives_in_none() {
+    let key_of = |path: &str, resource: &Resource| Subject::of_path(path).unwrap().key_of(resource);
+    assert_eq!(key_of("/api/v1/nodes/a", &NODES), Some(Key::new("", "a")));
+    assert_eq!(key_of("/api/v1/namespaces/tenant/nodes/a", &NODES), None);
+    assert_eq!(key_of("/api/v1/pods/a", &PODS), None);
 }
 
 /// An operator's answer about a Deployment that fails, waits and is held.
