@@ -295,6 +295,20 @@ fn an_answer_is_not_for_a_token_that_came_later() {
 }
 
 #[test]
+fn a_token_of_a_name_that_no_account_can_have_goes_without_a_read() {
+    let (_folder, flags) = set_up();
+    test(async {
+        let server = Server::new();
+        for (secret_name, account) in [("a", "a/token"), ("b", ".."), ("c", "50%")] {
+            server.add(&secret(secret_name).annotation("kubernetes.io/service-account.name", account));
+        }
+        let running = start(&server, &flags);
+        running.at_rest().await;
+        assert_eq!((server.keys("secrets").len(), server.count("get serviceaccounts")), (0, 0));
+    });
+}
+
+#[test]
 fn a_token_of_an_account_that_has_a_successor_goes_and_the_successors_stays() {
     let (_folder, flags) = set_up();
     test(async {

@@ -10,6 +10,7 @@ mod on_demand;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,13 +63,27 @@ pub(super) struct Cached<T> {
     pub(super) cache: Arc<Cache<T>>,
     handlers: Handlers<T>,
     has_started: AtomicBool,
+    health: Arc<Health>,
 }
 
 impl<T: Object> Cached<T> {
     fn notify(&self, change: Change<'_, T>) {
-        self.handlers.at_any_time.iter().for_each(|handler| handler(change));
+        self.handlers.at_any_time.iter().for_each(|handler| self.tell(handler, change));
         if self.has_started.load(Ordering::Relaxed) {
-            self.handlers.once_started.iter().for_each(|handler| handler(change));
+            self.handlers.once_started.iter().for_each(|handler| self.tell(handler, change));
+        }
+    }
+
+    /// A handler that panics costs what it would have enqueued: the object would otherwise end the process at every start.
+    fn tell(&self, handler: &Handler<T>, change: Change<'_, T>) {
+        if catch_unwind(AssertUnwindSafe(|| handler(change))).is_ok() {
+            return;
+        }
+        let key = &change.latest().meta().key;
+        tracing::error!(resource = self.health.resource, %key, "a handler of an object's change panicked");
+        self.health.cannot_read(key.clone(), "a handler of its change panicked".to_owned());
+        if let Change::Deleted(_) = change {
+            self.health.can_read(key);
         }
     }
 
@@ -76,7 +91,7 @@ impl<T: Object> Cached<T> {
     pub(super) fn start(&self) {
         self.has_started.store(true, Ordering::Relaxed);
         for object in self.cache.all() {
-            self.handlers.once_started.iter().for_each(|handler| handler(Change::Added(&object)));
+            self.handlers.once_started.iter().for_each(|handler| self.tell(handler, Change::Added(&object)));
         }
     }
 }
@@ -302,7 +317,12 @@ impl<T: Object> Informer<T> {
     pub(super) fn asleep(self) -> (Source, PartStore<T>) {
         let Self { source, cache, handlers } = self;
         let progress = cache.progress_sender();
-        let cached = Arc::new(Cached { cache, handlers, has_started: AtomicBool::new(false) });
+        let cached = Arc::new(Cached {
+            cache,
+            handlers,
+            has_started: AtomicBool::new(false),
+            health: Arc::clone(&source.health),
+        });
         (source, PartStore { cached, part: Part::default(), progress, demand: None })
     }
 }
@@ -379,5 +399,24 @@ mod tests {
         store.apply(at("b", 1));
         store.delete(at("a", 3));
         assert_eq!(*told.lock().unwrap(), ["all: a updated", "all: b added", "all: a deleted"]);
+    }
+
+    #[test]
+    fn a_handler_that_panics_costs_its_object_and_neither_other_handlers_nor_other_objects() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let mut informer = InformerBuilder::<Pod>::of(PODS).build();
+        let health = informer.health();
+        informer.on_change(|change| assert_ne!(change.latest().metadata.name(), "sick"));
+        let names = Arc::clone(&told);
+        informer.on_change(move |change| names.lock().unwrap().push(change.latest().metadata.name().to_owned()));
+        let (_, store) = informer.asleep();
+        store.apply(at("sick", 1));
+        store.cached.start();
+        store.apply(at("well", 2));
+        assert_eq!(*told.lock().unwrap(), ["sick", "well"]);
+        assert_eq!((health.decode_errors(), health.unreadable().len()), (1, 1));
+        store.delete(at("sick", 3));
+        assert_eq!((health.decode_errors(), health.unreadable().len()), (2, 0));
+        assert_eq!(store.cached.cache.all().len(), 1);
     }
 }

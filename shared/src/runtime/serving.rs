@@ -31,6 +31,7 @@ use http_body_util::{BodyExt, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::io::Errno;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -328,13 +329,19 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, visit: Arc<Visit>)
                 });
             }
             Err(error) => {
-                // Such as too many open files: only waiting helps.
                 tracing::warn!(%error, "cannot accept a connection");
-                sleep(Duration::from_secs(1)).await;
+                if is_exhausted(&error) {
+                    sleep(Duration::from_secs(1)).await;
+                }
             }
         }
         while connections.try_join_next().is_some() {}
     }
+}
+
+/// Whether only waiting helps. Any other error, such as EPROTO, is one of the peer's, and is no reason to let others wait.
+fn is_exhausted(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
 }
 
 async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>, slot: &Slot) {

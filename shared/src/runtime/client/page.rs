@@ -3,6 +3,9 @@
 //!
 //! Left out: asking for the next page, which is the reader's.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -45,11 +48,16 @@ impl<'a> Page<'a> {
 
 impl<'a> Item<'a> {
     pub(crate) fn read<T: Deserialize<'a>>(self) -> serde_json::Result<T> {
-        match self {
+        read_alone(|| match self {
             Self::Json(raw) => serde_json::from_str(raw.get()),
             Self::Protobuf(value) => T::deserialize(value),
-        }
+        })
     }
+}
+
+/// Reads one object. A panic is an error of this object: it would otherwise end the process at every start anew.
+pub(crate) fn read_alone<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Error::custom("its reader panicked")))
 }
 
 #[derive(Deserialize)]

@@ -23,7 +23,14 @@ struct Thing {
     metadata: Meta,
     /// Required, so that a test can leave it out.
     #[expect(dead_code, reason = "only its presence matters")]
+    #[serde(deserialize_with = "spec")]
     spec: String,
+}
+
+fn spec<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let spec = String::deserialize(deserializer)?;
+    assert_ne!(spec, "panics");
+    Ok(spec)
 }
 
 impl Object for Thing {
@@ -156,6 +163,18 @@ async fn an_object_that_does_not_decode_is_named_and_stops_nobody() {
     scene.check(&["~a@5"], 5);
     scene.object("DELETED", "a", 6, "");
     scene.check(&["-a@5"], 6);
+}
+
+#[tokio::test]
+async fn an_object_whose_reader_panics_is_named_and_stops_nobody() {
+    let mut scene = Scene::new();
+    scene.object("ADDED", "a", 1, r#","spec":"panics""#);
+    scene.bookmark(1, true);
+    scene.object("MODIFIED", "a", 2, r#","spec":"panics""#);
+    scene.object("ADDED", "b", 3, OK);
+    scene.check(&["+b@3"], 3);
+    let unreadable = scene.reflector.source.health.unreadable();
+    assert_eq!(unreadable[&Key::new("ns", "a")], "its reader panicked");
 }
 
 #[tokio::test]

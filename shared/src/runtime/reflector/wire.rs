@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::api::object::ResourceVersion;
 use crate::api::protobuf::{self, Frame};
 use crate::runtime::api_error::Status;
-use crate::runtime::client::page::Item;
+use crate::runtime::client::page::{Item, read_alone};
 
 /// One event of a watch.
 pub(super) enum Event<'a, T> {
@@ -41,7 +41,8 @@ impl<'a, T: Deserialize<'a>> Event<'a, T> {
         if let Frame::Of(_) = protobuf::frame(bytes) {
             return Self::read_frame(Frame::content(bytes));
         }
-        let line = serde_json::from_slice(bytes).or_else(|_| serde_json::from_slice(bytes).map(Line::Unread))?;
+        let line = read_alone(|| serde_json::from_slice(bytes))
+            .or_else(|_| serde_json::from_slice(bytes).map(Line::Unread))?;
         Ok(match line {
             Line::Object(kind, object) => Self::Object { kind, object },
             Line::Unread(Unread { kind: "ERROR", object }) => Self::error(object.get().as_bytes()),
@@ -55,7 +56,7 @@ impl<'a, T: Deserialize<'a>> Event<'a, T> {
             return Ok(Self::error(object));
         }
         let value = protobuf::object(object)?;
-        let read = if is_change(kind) { T::deserialize(value).ok() } else { None };
+        let read = if is_change(kind) { read_alone(|| T::deserialize(value)).ok() } else { None };
         let other = || Self::Other { kind, item: Item::Protobuf(value) };
         Ok(read.map_or_else(other, |object| Self::Object { kind, object }))
     }

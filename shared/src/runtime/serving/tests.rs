@@ -391,3 +391,19 @@ async fn who_may_get_a_namespace_in_that_namespace_is_told_about_it() {
         assert_eq!((&attributes["namespace"], &attributes["name"]), (&json!(namespace), &json!("team")), "{path}");
     }
 }
+
+#[test]
+fn only_an_accept_that_lacks_something_here_is_waited_for() {
+    for (errno, waits) in [
+        (Errno::MFILE, true),
+        (Errno::NFILE, true),
+        (Errno::NOBUFS, true),
+        (Errno::NOMEM, true),
+        (Errno::PROTO, false),
+        (Errno::CONNABORTED, false),
+        (Errno::NETDOWN, false),
+        (Errno::HOSTUNREACH, false),
+    ] {
+        assert_eq!(is_exhausted(&errno.into()), waits, "{errno}");
+    }
+}
