@@ -85,7 +85,9 @@ impl Writer {
         let control = self.control_of(&observed.set);
         for revision in unlabelled {
             let name = revision.metadata.name();
-            label(control, &revision, name).await.with_context(|| format!("cannot label revision {name}"))?;
+            label(control, &revision, REVISION_LABEL, name)
+                .await
+                .with_context(|| format!("cannot label revision {name}"))?;
         }
         for pod in relabel {
             self.relabel(&observed.set, &pod, &revisions.hash).await?;

@@ -16,9 +16,9 @@ use shared::api::object::Kind;
 use shared::api::owner::Claim;
 use shared::api::resource::{CONTROLLER_REVISIONS, PODS};
 use shared::controllers::rejections::{REJECTED_POD_BACKOFF, Rejection};
-use shared::controllers::revisions::ControllerRevision;
-use shared::controllers::revisions::apply::{Creation, create, delete, renumber};
+use shared::controllers::revisions::apply::{Creation, create, delete, label, renumber};
 use shared::controllers::revisions::truncation::Truncation;
+use shared::controllers::revisions::{ControllerRevision, DEFAULTED_LABEL};
 use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
 use shared::runtime::context::ControllerContext;
 use shared::runtime::control::{Claimed, KeyControl, Patch, aggregate};
@@ -88,6 +88,12 @@ impl Writer {
                 renumber(control, &revision, to)
                     .await
                     .with_context(|| format!("cannot number revision {name} {to}"))?;
+                Text::new(name)
+            }
+            Update::Label { revision, data } => {
+                let name = revision.metadata.name();
+                let labelled = label(control, &revision, DEFAULTED_LABEL, &data.label()).await;
+                labelled.with_context(|| format!("cannot label revision {name}"))?;
                 Text::new(name)
             }
             Update::Create(new) => {

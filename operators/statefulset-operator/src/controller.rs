@@ -9,6 +9,7 @@ use anyhow::Context;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::controllers::rejections::{HELD_BACK, Rejections};
+use shared::controllers::revisions::defaults::{Unknown, live_data};
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use shared::runtime::context::ControllerContext;
 use shared::runtime::queue::Backoff;
@@ -119,6 +120,13 @@ impl Controller for StatefulSetController {
                     let pods = self.writer.claim_pods(observed, claim).await?;
                     let rejections = self.judge(&observed.set, &pods);
                     ladder = ladder.claimed(pods, rejections);
+                }
+                Next::ReadRevision(live_read) => {
+                    self.ctx.decide(key, &live_read);
+                    let Unknown::Defaults { revision } = &live_read.reason;
+                    let revision = Key::new(key.namespace(), revision);
+                    let data = live_data(self.ctx.control(), &revision).await;
+                    ladder = ladder.read(data.with_context(|| format!("cannot read revision {revision}"))?);
                 }
                 Next::Revise(plan) => {
                     if !matches!(plan.update, Update::Keep(_)) {

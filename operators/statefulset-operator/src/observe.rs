@@ -1,11 +1,12 @@
 //! Reads from the caches all that one sync decides on.
 //!
-//! Left out: live reads. There is one before an adoption, which is part of adopting, and one of an earlier template,
-//! which is part of making a pod of it.
+//! Left out: live reads. There is one before an adoption, which is part of adopting, one of an earlier template, which is
+//! part of making a pod of it, and one of the newest revision, which the sync makes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use shared::api::object::Key;
 use shared::controllers::claims::Claims;
 use shared::controllers::rejections::Rejections;
@@ -52,6 +53,8 @@ pub struct Observed {
     pub pods: Vec<Arc<Pod>>,
     /// Its history: the revisions that its selector matches and that have no other owner, in order.
     pub revisions: Vec<Arc<ControllerRevision>>,
+    /// The data of the newest one, where they were read live.
+    pub newest_data: Option<Arc<RawValue>>,
     /// The claims of these pods, and of those that it may make now, by name.
     pub claims: BTreeMap<String, Arc<PersistentVolumeClaim>>,
     /// The rejections of its pods that count.
@@ -80,7 +83,7 @@ impl Observed {
                 }
             }
         }
-        Self { set, pods, revisions, claims, rejections: Rejections::default() }
+        Self { set, pods, revisions, newest_data: None, claims, rejections: Rejections::default() }
     }
 
     /// The same, with those pods alone that are its own now.

@@ -597,6 +597,32 @@ fn an_earlier_template_finds_its_revision_and_old_ones_go() {
 }
 
 #[test]
+fn a_default_that_an_apiserver_begins_to_set_replaces_no_pod() {
+    test(async {
+        let server = Server::new();
+        server.add(&ordered(2));
+        let mut running = start(&server);
+        run(&server, &running).await;
+        let uids = || server.list("pods").iter().map(|pod| pod["metadata"]["uid"].clone()).collect::<Vec<_>>();
+        let before = (uids(), history(&server));
+        server.set_default("statefulsets", KEY, |set| set["spec"]["template"]["spec"]["tidyUp"] = true.into());
+        run(&server, &running).await;
+        let reads = server.count("get controllerrevisions");
+        assert_eq!((reads, (uids(), history(&server))), (1, before.clone()));
+        // Neither a restart nor a later edit of another field needs the revision again.
+        drop(running);
+        running = start(&server);
+        edit(&server, "replicas", 3);
+        run(&server, &running).await;
+        assert_eq!((server.count("get controllerrevisions"), &uids()[..2]), (reads, &before.0[..]));
+        assert_eq!((status(&server)["updatedReplicas"].clone(), history(&server)), (json!(3), before.1));
+        roll_out(&server);
+        run(&server, &running).await;
+        assert_eq!(image(&server, "default/web-0"), "new");
+    });
+}
+
+#[test]
 fn a_name_that_another_revision_has_is_a_collision() {
     test(async {
         let server = Server::new();

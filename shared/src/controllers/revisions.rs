@@ -2,13 +2,14 @@
 //! template that they were made from, and an earlier template can come back.
 //!
 //! Reading order: [`ControllerRevision`] (the view) → [`data`] (its bytes) → [`history`] (the place of a template among
-//! revisions) → [`truncation`] (the end of old ones) → [`apply`] (the writes). Left out: the count of collisions after a
+//! revisions) → [`defaults`] (a template that got defaults) → [`truncation`] (the end of old ones) → [`apply`] (the writes). Left out: the count of collisions after a
 //! name was taken, which each owner keeps in its own way.
 //!
 //! Upstream: `pkg/controller/history/controller_history.go`.
 
 pub mod apply;
 pub mod data;
+pub mod defaults;
 pub mod history;
 pub mod truncation;
 
@@ -31,6 +32,10 @@ pub const HASH_LABEL: &str = "controller.kubernetes.io/hash";
 /// the hash. A DaemonSet's revision notes its own hash in the same label.
 pub const REVISION_LABEL: &str = "controller-revision-hash";
 
+/// The label of a revision whose template is served with defaults that its data lack: the hash of the data with them.
+/// Upstream has no such label.
+pub const DEFAULTED_LABEL: &str = "controllerrevision.operators.local/defaulted";
+
 /// Of a StatefulSet's name so many bytes are part of the names of its revisions.
 const PREFIX_MAX: usize = 223;
 
@@ -51,6 +56,12 @@ pub struct ControllerRevision {
 crate::view!(ControllerRevision, CONTROLLER_REVISIONS);
 
 impl ControllerRevision {
+    /// Whether it is the revision of a template with these data: its own, or its own with later defaults.
+    pub fn is_of(&self, wanted: Fingerprint) -> bool {
+        let defaulted = self.metadata.labels.get(DEFAULTED_LABEL);
+        self.data.exact == wanted.exact || defaulted.is_some_and(|hash| hash == wanted.label())
+    }
+
     /// The hash of a DaemonSet's revision, which its pods carry too. One that does not say stands for itself by its
     /// name, as the label that it then gets.
     ///

@@ -283,6 +283,14 @@ impl Server {
         state.send();
     }
 
+    /// Changes an object as an apiserver does that begins to set a default: its generation stays.
+    pub fn set_default(&self, resource: &str, key: &str, change: impl FnOnce(&mut Value)) {
+        let mut state = self.state();
+        let id = state.id(resource, key);
+        expect(state.store.set_default(&id, change));
+        state.send();
+    }
+
     /// Deletes an object without grace, as a kubelet in the end does; finalizers keep it.
     pub fn delete(&self, resource: &str, key: &str) {
         let (now, mut state) = (self.now(), self.state());

@@ -4,16 +4,18 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::value::RawValue;
 use shared::api::explain::Stage;
 use shared::api::owner::Claim;
 use shared::controllers::rejections::Rejections;
 use shared::controllers::revisions::ControllerRevision;
 use shared::controllers::revisions::data::Unreadable;
+use shared::controllers::revisions::defaults::Unknown;
 use shared::controllers::revisions::truncation::Truncation;
-use shared::runtime::decisions::stage;
+use shared::runtime::decisions::{LiveRead, stage};
 
 use super::claim::{plan_pod_claim, plan_revision_claim};
-use super::revisions::{RevisionPlan, Revisions, plan_revisions, plan_truncation, revisions_with};
+use super::revisions::{RevisionPlan, Revisions, plan_live_read, plan_revisions, plan_truncation, revisions_with};
 use super::{Plan, plan};
 use crate::flags::gates::FeatureGates;
 use crate::objects::pod::Pod;
@@ -27,6 +29,8 @@ pub enum Next {
     ClaimRevisions(Claim<ControllerRevision>),
     /// Adopt and release pods.
     ClaimPods(Claim<Pod>),
+    /// Read the data of the newest revision.
+    ReadRevision(LiveRead<Unknown>),
     /// Make the revision of the current template the last one.
     Revise(RevisionPlan),
     /// Write pods, their volume claims and the status.
@@ -67,7 +71,10 @@ impl Ladder {
             }
             Rung::ClaimRevisions => (Next::ClaimRevisions(plan_revision_claim(observed)), Rung::ClaimPods),
             Rung::ClaimPods => (Next::ClaimPods(plan_pod_claim(observed)), Rung::Done),
-            Rung::Revise => (Next::Revise(plan_revisions(observed)?), Rung::Done),
+            Rung::Revise => match plan_live_read(observed)? {
+                Some(live_read) => (Next::ReadRevision(live_read), Rung::Done),
+                None => (Next::Revise(plan_revisions(observed)?), Rung::Done),
+            },
             Rung::Manage(revisions) => {
                 let plan = plan(observed, revisions, gates, now);
                 (Next::Manage(plan, revisions.clone()), Rung::Truncate(revisions.clone()))
@@ -83,6 +90,12 @@ impl Ladder {
     #[must_use]
     pub fn claimed(self, pods: Vec<Arc<Pod>>, rejections: Rejections) -> Self {
         Self { observed: self.observed.claimed(pods).with(rejections), rung: Rung::Revise }
+    }
+
+    /// Continue with the data of the newest revision.
+    #[must_use]
+    pub fn read(self, data: Arc<RawValue>) -> Self {
+        Self { observed: Observed { newest_data: Some(data), ..self.observed }, rung: Rung::Revise }
     }
 
     /// Continue with the revision of the current template.
@@ -121,6 +134,7 @@ impl Ladder {
                 Next::Refuse(plan) => return vec![stage(&plan)],
                 Next::ClaimRevisions(claim) => return vec![stage(&claim)],
                 Next::ClaimPods(claim) => return vec![stage(&claim)],
+                Next::ReadRevision(live_read) => return vec![stage(&live_read)],
                 Next::Truncate(truncation) => {
                     stages.push(stage(&truncation));
                     self

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::controllers::revisions::data::{Data, Fingerprint, Numbers, Unreadable};
+use shared::controllers::revisions::defaults::{Unknown, only_lacks, read_revision};
 use shared::controllers::revisions::history::{Place, beyond_limit, find, next_number};
 use shared::controllers::revisions::truncation::{Truncation, TruncationReason};
 use shared::controllers::revisions::{ControllerRevision, NewRevision};
-use shared::runtime::decisions::{self, Reasoned};
+use shared::runtime::decisions::{self, LiveRead, Reasoned};
 
 use crate::observe::Observed;
 
@@ -47,6 +48,13 @@ pub enum Update {
         /// Its new place.
         to: i64,
     },
+    /// The last one of the history, which gets a label because it lacks defaults of the template.
+    Label {
+        /// It.
+        revision: Arc<ControllerRevision>,
+        /// The data with these defaults.
+        data: Fingerprint,
+    },
     /// One that is not there yet.
     Create(Box<NewRevision>),
 }
@@ -59,18 +67,38 @@ pub enum RevisionReason {
     Unchanged,
     /// The last revision has the template as another release wrote it.
     UnchangedButForItsBytes,
+    /// The last revision has the template but for defaults that the apiserver began to set.
+    UnchangedButForDefaults,
     /// An earlier revision has the template.
     RolledBack,
     /// No revision has the template.
     NewTemplate,
 }
 
-/// Decides which revision the template of now has.
+/// Plans to read the newest revision if the template of now is not its own, although its generation was observed with
+/// that revision.
+pub fn plan_live_read(observed: &Observed) -> Result<Option<LiveRead<Unknown>>, Unreadable> {
+    let set = &*observed.set;
+    let Some(last) = observed.revisions.last().filter(|_| observed.newest_data.is_none()) else { return Ok(None) };
+    let was_observed = set.status.observed_generation == set.metadata.generation
+        && *set.status.update_revision == *last.metadata.name();
+    let wanted = Fingerprint::of_template(&set.spec.template, Numbers::Floats)?;
+    let differs = matches!(find(&observed.revisions, wanted), Place::Earlier(_) | Place::None);
+    Ok((was_observed && differs).then(|| read_revision(last)))
+}
+
+/// Decides which revision the template of now has. `newest_data` were read only if it was not edited.
 ///
 /// Upstream: `getStatefulSetRevisions`, `pkg/controller/statefulset/stateful_set_control.go`.
 pub fn plan_revisions(observed: &Observed) -> Result<RevisionPlan, Unreadable> {
     let (set, history) = (&*observed.set, &observed.revisions);
     let wanted = Fingerprint::of_template(&set.spec.template, Numbers::Floats)?;
+    if let (Some(data), Some(last)) = (&observed.newest_data, history.last())
+        && only_lacks(data, &Data::of(&set.spec.template, Numbers::Floats)?)
+    {
+        let update = Update::Label { revision: Arc::clone(last), data: wanted };
+        return Ok(RevisionPlan { update, reason: RevisionReason::UnchangedButForDefaults });
+    }
     let next = next_number(history);
     let (update, reason) = match find(history, wanted) {
         Place::Last(last) => (Update::Keep(name(&last)), RevisionReason::Unchanged),
@@ -108,7 +136,7 @@ impl RevisionPlan {
     pub fn settled(&self, observed: &Observed) -> Option<Revisions> {
         match &self.update {
             Update::Keep(name) => Some(revisions_with(observed, name.clone(), collision_count(observed))),
-            Update::Renumber { revision: _, to: _ } | Update::Create(_) => None,
+            Update::Renumber { .. } | Update::Label { .. } | Update::Create(_) => None,
         }
     }
 }
@@ -130,6 +158,7 @@ impl fmt::Display for RevisionPlan {
             Update::Renumber { revision, to } => {
                 write!(f, "number revision {} {}→{to}", revision.metadata.name(), revision.revision)
             }
+            Update::Label { revision, data: _ } => write!(f, "label revision {}", revision.metadata.name()),
             Update::Create(new) => write!(f, "create revision {} as number {}", new.name, new.revision),
         }?;
         write!(f, " ({reason})")
@@ -141,6 +170,7 @@ impl fmt::Display for RevisionReason {
         f.write_str(match self {
             Self::Unchanged => "the template is unchanged",
             Self::UnchangedButForItsBytes => "the template is unchanged but for its bytes",
+            Self::UnchangedButForDefaults => "the template is unchanged but for defaults",
             Self::RolledBack => "the template is an earlier one",
             Self::NewTemplate => "the template is new",
         })

@@ -121,13 +121,18 @@ pub(crate) fn claim(ordinal: i64) -> ObjectBuilder {
 
 /// A revision `web-<image>` of [`template`].
 pub(crate) fn revision(number: i64, image: &str) -> ObjectBuilder {
-    let mut template = template(image);
-    template["$patch"] = "replace".into();
     object("apps/v1", "ControllerRevision", &format!("web-{image}"))
         .owned_by(&*set(0).build::<StatefulSet>())
         .label("app", "web")
         .set(&["revision"], number)
-        .set(&["data", "spec", "template"], template)
+        .set(&["data", "spec", "template"], template_data(image))
+}
+
+/// [`template`] as a revision keeps it.
+pub(crate) fn template_data(image: &str) -> Value {
+    let mut template = template(image);
+    template["$patch"] = "replace".into();
+    template
 }
 
 /// The object without owners.

@@ -1,13 +1,17 @@
 //! Which revision the template of now has, and which ones go: rows of upstream's tests of histories.
 
-use serde_json::json;
+use std::sync::Arc;
+
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::testing::{ObjectBuilder, properties};
+use statefulset_operator::observe::Observed;
 use statefulset_operator::plan::revisions::{
-    RevisionReason, Revisions, Update, plan_revisions, plan_truncation, revisions_with,
+    RevisionReason, Revisions, Update, plan_live_read, plan_revisions, plan_truncation, revisions_with,
 };
 
-use crate::fixtures::{OLD, SetBuilder, case, pod, revision, revisions, set, template};
+use crate::fixtures::{OLD, SetBuilder, case, pod, revision, revisions, set, template, template_data};
 
 fn of_template(image: &str) -> ObjectBuilder {
     set(3).with("template", template(image))
@@ -67,6 +71,36 @@ fn a_revision_of_an_earlier_release_is_the_same_in_other_bytes() {
     assert_eq!(plan(set(template("one")), vec![earlier()]), meant);
     let back = plan(set(template("one")), vec![earlier(), revision(2, "two")]);
     assert!(back.starts_with("create revision "), "of earlier ones only the bytes count: {back}");
+}
+
+/// An apiserver after an upgrade, which sets a field that the newest revision lacks; upstream compares with the defaults
+/// that it was compiled with.
+#[test]
+fn a_template_that_got_a_default_has_the_newest_revision() {
+    let mut defaulted = template("two");
+    defaulted["spec"]["tidyUp"] = json!(true);
+    let set = |template: Value, observed: i64, update: &str| {
+        let set = set(3).with("template", template).generation(4);
+        set.set(&["status", "observedGeneration"], observed).set(&["status", "updateRevision"], update)
+    };
+    let history = [revision(1, "one"), revision(2, "two")];
+    let observed = |set| case(set, []).revisions(history.clone()).observed();
+    let live_read = |set| plan_live_read(&observed(set)).unwrap().map(|live_read| live_read.to_string());
+    let asks = "read its newest revision (the template differs from web-two although nobody edited it)";
+    assert_eq!(live_read(set(defaulted.clone(), 4, "web-two")).as_deref(), Some(asks));
+    assert_eq!(live_read(set(defaulted.clone(), 3, "web-two")), None, "an edit");
+    assert_eq!(live_read(set(defaulted.clone(), 4, "web-gone")), None, "that of this generation is gone");
+    assert_eq!(live_read(set(template("two"), 4, "web-two")), None);
+
+    let plan = |template: Value| {
+        let data = json!({ "spec": { "template": template_data("two") } });
+        let observed = observed(set(template, 4, "web-two"));
+        let newest_data = Some(Arc::from(to_raw_value(&data).unwrap()));
+        plan_revisions(&Observed { newest_data, ..observed }).unwrap().to_string()
+    };
+    assert_eq!(plan(defaulted.clone()), "label revision web-two (the template is unchanged but for defaults)");
+    assert_eq!(plan(template("one")), "number revision web-one 1→3 (the template is an earlier one)");
+    assert!(plan(template("three")).ends_with("(the template is new)"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The writes of a history: a revision is created, numbered anew, labelled, or deleted.
+//! The writes of a history: a revision is created, renumbered, labelled, or deleted.
 //!
 //! Left out: adoption and release, which are [`KeyControl::claim`]'s, and any decision.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{ControllerRevision, NewRevision, REVISION_LABEL};
+use super::{ControllerRevision, NewRevision};
 use crate::api::json;
 use crate::api::labels::Labels;
 use crate::api::object::Key;
@@ -65,13 +65,18 @@ pub async fn renumber(control: KeyControl<'_>, revision: &ControllerRevision, to
     control.patch(&CONTROLLER_REVISIONS, &meta.key, preconditions, patch).await.map(drop)
 }
 
-/// Gives a revision of a DaemonSet its hash as a label.
+/// Sets one label of a revision.
 ///
 /// Upstream: `constructHistory`, `pkg/controller/daemon/update.go`.
-pub async fn label(control: KeyControl<'_>, revision: &ControllerRevision, hash: &str) -> Result<(), ApiError> {
+pub async fn label(
+    control: KeyControl<'_>,
+    revision: &ControllerRevision,
+    name: &str,
+    value: &str,
+) -> Result<(), ApiError> {
     let meta = &revision.metadata;
     let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
-    let patch = Patch::merge(&serde_json::json!({ "metadata": { "labels": { REVISION_LABEL: hash } } }));
+    let patch = Patch::merge(&serde_json::json!({ "metadata": { "labels": { name: value } } }));
     control.patch(&CONTROLLER_REVISIONS, &meta.key, preconditions, patch).await.map(drop)
 }
 

@@ -3,7 +3,7 @@
 //! Upstream compares the stored bytes. An apiserver serves them to a reader of JSON without white space and with Go's
 //! escapes, whatever they are, so here data are brought into one form before they are compared, and are written in
 //! upstream's form.
-//! Left out: defaults. Upstream also has the API's defaults set in the newest revision before it compares.
+//! Left out: defaults that an apiserver began to set later, which are [`super::defaults`]'.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -99,6 +99,11 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
+    /// The exact one as the value of a label.
+    pub fn label(self) -> String {
+        format!("{:032x}", self.exact)
+    }
+
     /// The fingerprint of the data of a template, which is made once for all that have its text.
     pub fn of_template(template: &PodTemplate, numbers: Numbers) -> Result<Self, Unreadable> {
         let place = match numbers {

@@ -43,8 +43,8 @@ pub enum Place {
 /// `pkg/controller/statefulset/stateful_set_control.go`.
 pub fn find(sorted: &[Arc<ControllerRevision>], wanted: Fingerprint) -> Place {
     let Some(last) = sorted.last() else { return Place::None };
-    match sorted.iter().rfind(|revision| revision.data.exact == wanted.exact) {
-        Some(_) if last.data.exact == wanted.exact => Place::Last(Arc::clone(last)),
+    match sorted.iter().rfind(|revision| revision.is_of(wanted)) {
+        Some(_) if last.is_of(wanted) => Place::Last(Arc::clone(last)),
         Some(earlier) => Place::Earlier(Arc::clone(earlier)),
         None if last.data.meaning == wanted.meaning => Place::LastInOtherBytes(Arc::clone(last)),
         None => Place::None,

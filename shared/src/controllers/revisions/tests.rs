@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::apply::{Creation, create, delete, label, renumber};
 use super::data::{Data, Fingerprint, Numbers, template_of};
+use super::defaults::only_lacks;
 use super::history::{Place, beyond_limit, find, next_number, sort, surplus};
 use super::*;
 use crate::api::object::Key;
@@ -270,6 +271,43 @@ fn the_template_of_now_is_looked_for_in_the_history() {
 }
 
 #[test]
+fn a_revision_that_lacks_later_defaults_is_found_by_its_label() {
+    let wanted = floats(&of_image("now")).fingerprint();
+    let (other, labelled) = (stored("a", "1", 1), stored("b", "2", 2).label(DEFAULTED_LABEL, &wanted.label()));
+    let find =
+        |history: &[&ObjectBuilder]| find(&history.iter().map(|revision| revision.build()).collect::<Vec<_>>(), wanted);
+    assert_eq!(find(&[&other, &labelled]), Place::Last(labelled.build()));
+    let later = stored("c", "3", 3).label(DEFAULTED_LABEL, "odd");
+    assert_eq!(find(&[&labelled, &later]), Place::Earlier(labelled.build()));
+    assert_eq!(find(&[&other, &later]), Place::None);
+}
+
+#[test]
+fn data_that_lack_fields_and_differ_by_nothing_else_are_known() {
+    let now = r#"{"containers":[{"name":"c","image":"1","pull":"Always"}],"grace":30,"context":{}}"#;
+    let template = floats(&template(&format!(r#"{{"spec":{now}}}"#)));
+    let lacks = |spec: &str| {
+        only_lacks(&raw(&format!(r#"{{"spec":{{"template":{{"$patch":"replace","spec":{spec}}}}}}}"#)), &template)
+    };
+    for same in [now, r#"{"containers":[{"image":"1","name":"c"}]}"#, r#"{"context":null,"created":null}"#, "{}"] {
+        assert!(lacks(same), "{same}");
+    }
+    for other in [
+        r#"{"containers":[{"name":"c","image":"2"}]}"#,
+        r#"{"containers":[]}"#,
+        r#"{"grace":31}"#,
+        r#"{"host":true}"#,
+        r#"{"context":{"user":1}}"#,
+        "[]",
+    ] {
+        assert!(!lacks(other), "{other}");
+    }
+    for odd in ["null", "1", r#"{"spec":1}"#] {
+        assert!(!only_lacks(&raw(odd), &template), "{odd}");
+    }
+}
+
+#[test]
 fn numbers_go_on_after_the_last_one() {
     let history = |numbers: &[i64]| numbers.iter().map(|number| stored("a", "1", *number).build()).collect::<Vec<_>>();
     assert_eq!(next_number(&history(&[])), 1);
@@ -400,9 +438,9 @@ async fn a_revision_is_numbered_anew_and_deleted_as_it_was_seen() {
     assert_eq!(read().await.data, seen.data);
     assert!(renumber(for_key, &seen, 8).await.unwrap_err().is_conflict());
     let seen = read().await;
-    label(for_key, &seen, "5d4f").await.unwrap();
+    label(for_key, &seen, REVISION_LABEL, "5d4f").await.unwrap();
     assert_eq!(get(&server, "a")["metadata"]["labels"], json!({ REVISION_LABEL: "5d4f" }));
-    assert!(label(for_key, &seen, "other").await.unwrap_err().is_conflict());
+    assert!(label(for_key, &seen, REVISION_LABEL, "other").await.unwrap_err().is_conflict());
     delete(for_key, &seen).await.unwrap();
     assert!(server.keys("controllerrevisions").is_empty());
     delete(for_key, &seen).await.unwrap();

@@ -186,6 +186,13 @@ impl Store {
         Ok(self.commit(id.clone(), new))
     }
 
+    /// An object as a newer apiserver serves it, which sets another default: no edit, so the generation stays.
+    pub(super) fn set_default(&mut self, id: &Id, change: impl FnOnce(&mut Value)) -> Result<Value, Refusal> {
+        let mut new = self.get(id)?.clone();
+        change(&mut new);
+        Ok(self.commit(id.clone(), new))
+    }
+
     /// DELETE.
     ///
     /// Upstream: `BeforeDelete`, staging/src/k8s.io/apiserver/pkg/registry/rest/delete.go.
