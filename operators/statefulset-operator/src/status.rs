@@ -9,7 +9,7 @@ use shared::api::time::Time;
 
 use crate::apply::Outcome;
 use crate::objects::names::ordinal;
-use crate::objects::{StatefulSetStatus, UpdateType};
+use crate::objects::StatefulSetStatus;
 use crate::observe::Observed;
 use crate::plan::pods::is_running_and_ready;
 use crate::plan::revisions::Revisions;
@@ -28,7 +28,7 @@ pub fn next_status(
 ) -> Option<StatefulSetStatus> {
     let mut status = calculate_status(observed, revisions, now);
     status.current_replicas = status.current_replicas.saturating_sub(to_i32(outcome.outdated));
-    complete_rolling_update(observed, &mut status);
+    complete_update(observed, &mut status);
     is_news(&observed.set.status, &status).then_some(status)
 }
 
@@ -65,13 +65,14 @@ fn to_i32(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// Once all pods are updated and ready, the update revision is the current one.
+/// Once all pods are updated and ready, the update revision is the current one. With `OnDelete` too, as upstream from
+/// 1.37 on: otherwise `currentRevision` names a template that no pod has.
 ///
 /// Upstream: `completeRollingUpdate`, `pkg/controller/statefulset/stateful_set_utils.go`.
-fn complete_rolling_update(observed: &Observed, status: &mut StatefulSetStatus) {
-    let spec = &observed.set.spec;
+fn complete_update(observed: &Observed, status: &mut StatefulSetStatus) {
+    let replicas = observed.set.spec.replicas;
     let counts = [status.updated_replicas, status.ready_replicas, status.replicas];
-    if spec.update_strategy.type_ == UpdateType::RollingUpdate && counts == [spec.replicas; 3] {
+    if counts == [replicas; 3] {
         status.current_replicas = status.updated_replicas;
         status.current_revision = status.update_revision.clone();
     }

@@ -66,7 +66,8 @@ fn once_all_pods_are_updated_and_ready_the_update_is_complete() {
     let (new, old) = (|count| (Text::new(NEW), count), |count| (Text::new(OLD), count));
     let both = || vec![pod(0, NEW), pod(1, NEW)];
     assert_eq!(current(set(2), both()), new(2));
-    assert_eq!(current(set(2).on_delete(), both()), old(0));
+    assert_eq!(current(set(2).on_delete(), both()), new(2));
+    assert_eq!(current(set(2).on_delete(), vec![pod(0, OLD), pod(1, NEW)]), old(1));
     assert_eq!(current(set(2).partition(1), both()), new(2));
     assert_eq!(current(set(2), vec![pod(0, OLD), pod(1, NEW)]), old(1));
     assert_eq!(current(set(2), vec![pod(0, NEW), unready(1, NEW)]), old(0));
