@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use shared::api::time::Time;
 
 use crate::apply::Outcome;
-use crate::objects::names::ordinal;
 use crate::objects::StatefulSetStatus;
+use crate::objects::names::ordinal;
 use crate::observe::Observed;
 use crate::plan::pods::is_running_and_ready;
 use crate::plan::revisions::Revisions;
