@@ -213,7 +213,7 @@ upstream: build-tools ## Where upstream's programs are that scripts need, built 
 tools: $(CARGO_DENY) ## Installs the tools that checking needs, into a cache
 
 $(CARGO_DENY):
-	cargo install cargo-deny --locked --version $(CARGO_DENY_VERSION) --root $(dir $(@D))
+	cargo install cargo-deny --debug --locked --version $(CARGO_DENY_VERSION) --root $(dir $(@D))
 
 .PHONY: clean
 clean: ## Removes what was built
