@@ -98,7 +98,7 @@ unit: ## Unit tests, properties, and tidy; no cluster
 
 .PHONY: doc
 doc: ## The crates' documentation, without a warning
-	RUSTDOCFLAGS="--deny warnings" cargo doc $(AS_TESTED) --lib --bins --no-deps --document-private-items
+	RUSTDOCFLAGS="--deny warnings" cargo doc $(AS_TESTED) --lib --bin bench --no-deps --document-private-items
 
 .PHONY: deny
 deny: $(CARGO_DENY) ## Licences, sources and duplicates of what the operators are built from

@@ -1,7 +1,7 @@
 //! Decides what one sync of a Deployment does, and why, from an observation and nothing else.
 //!
-//! Reading order: [`replica_sets`] → [`revision`] → [`progress`] (a pause) → [`scale`], [`rollback`], [`recreate`] or
-//! [`rolling`] → [`new_replica_set`], [`history`] → [`step`]. A plan that creates the new ReplicaSet ends there, because
+//! Reading order: [`replica_sets`] → `revision` → [`progress`] (a pause) → [`scale`], `rollback`, `recreate` or
+//! `rolling` → [`new_replica_set`], `history` → `step`. A plan that creates the new ReplicaSet ends there, because
 //! the rest depends on the result; the controller then plans again.
 
 pub mod claim;

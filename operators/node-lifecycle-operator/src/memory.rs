@@ -2,7 +2,7 @@
 //! the zones at the last look.
 //!
 //! All times are this process's own: a node was heard from when a change of its Lease or status was seen. The memory is
-//! empty when work begins, so a start or a takeover gives each node its whole grace period. [`Memory::follow`] notes what
+//! empty when work begins, so a start or a takeover gives each node its whole grace period. `Memory::follow` notes what
 //! the watches show; everything else is written by `apply`.
 
 pub mod rate_limited_queue;

@@ -1,7 +1,7 @@
 //! Decides what one sync does about a StatefulSet's pods and their claims, and why.
 //!
-//! Reading order: [`places`] → [`ordered`] or [`parallel`] → [`replica`], [`condemned`], [`rolling`], [`stuck`] →
-//! [`claim_work`] → [`step`]. The writes of a group of steps come after those of the group before.
+//! Reading order: `places` → `ordered` or `parallel` → `replica`, `condemned`, [`rolling`], [`stuck`] →
+//! [`claim_work`] → `step`. The writes of a group of steps come after those of the group before.
 //!
 //! Upstream: `updateStatefulSet`, `pkg/controller/statefulset/stateful_set_control.go`.
 

@@ -38,7 +38,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Writes through this client, which sends nothing while another replica may lead ([`Client::behind`]), and
+    /// Writes through this client, which sends nothing while another replica may lead (`Client::behind`), and
     /// notes each write with the decisions of the same queue.
     pub fn new(client: Client, consistency: Arc<Consistency>, decisions: Decisions) -> Self {
         Self { client, consistency, decisions }
