@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use shared::runtime::flags::{Exit, KUBERNETES_VERSION, VERSION};
+use shared::process::flags::{Exit, KUBERNETES_VERSION, VERSION};
 
 /// One operator of this program.
 struct Operator {

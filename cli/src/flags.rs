@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use http::Uri;
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
 
 use crate::reach::parse_server;
 

@@ -21,7 +21,7 @@ use kube::config::AuthInfo;
 use kube::{Api, Client};
 use rustls::pki_types::ServerName;
 use serde::de::DeserializeOwned;
-use shared::runtime::clock::Clock;
+use shared::transport::clock::Clock;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

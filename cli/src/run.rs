@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 use kube::{Client, Config};
-use shared::runtime::clock::Clock;
+use shared::transport::clock::Clock;
 use tokio::time::sleep;
 
 use crate::cause::State;

@@ -25,7 +25,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use shared::api::time::Time;
-use shared::runtime::clock::Clock;
+use shared::transport::clock::Clock;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;

@@ -1,14 +1,17 @@
 //! The one crate that all operators share: it follows the apiserver, decides once per key, and writes safely.
 //!
-//! It has three floors, each a folder that knows only those below it:
+//! Each floor is a folder that knows only those below it, from the lowest one:
 //! - [`api`]: the API's nouns as lean values. Pure: no client, no cache, no clock.
-//! - [`runtime`]: being a process that follows the apiserver, syncs keys and writes.
+//! - [`transport`]: requests to the apiserver.
+//! - [`following`]: informers and the caches that they fill.
+//! - [`working`]: queues, workers and safe writes.
+//! - [`process`]: flags, metrics, leadership, and an operator's main.
 //! - [`controllers`]: code of several operators above that, such as keeping a number of pods.
 //!
 //! Invariants, each held by a lint, a test of `tidy`, or a signature:
 //! - This crate knows no operator.
-//! - Operators never name `kube::Api`; only [`runtime::informer`] watches (and [`runtime::leader`] its one Lease); only
-//!   [`runtime::control`], [`runtime::events`] and [`runtime::leader`] write.
+//! - Operators never name `kube::Api`; only [`following::informer`] watches (and [`process::leader`] its one Lease); only
+//!   [`working::control`], [`working::events`] and [`process::leader`] write.
 //!
 //! Left out on purpose: a generic reconcile loop that hides the key or the queue, and any code that has one user only.
 
@@ -16,7 +19,10 @@
 
 pub mod api;
 pub mod controllers;
-pub mod runtime;
+pub mod following;
+pub mod process;
+pub mod transport;
+pub mod working;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

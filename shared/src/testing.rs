@@ -19,7 +19,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::api::object::Object;
-use crate::runtime::cache::{Cache, Part};
+use crate::following::cache::{Cache, Part};
 
 /// The instant at which tests take place: 2026-01-01T12:00:00Z.
 pub const NOW: Timestamp = Timestamp::constant(1_767_268_800, 0);

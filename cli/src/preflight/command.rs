@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use anyhow::{Context, Result, bail};
 use kube::Client;
 use kube::config::Kubeconfig;
-use shared::runtime::clock::Clock;
+use shared::transport::clock::Clock;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::look::{ANSWERED, PreflightOptions, preflight};

@@ -15,7 +15,7 @@ use kube::config::{AuthInfo, Kubeconfig};
 use kube::{Api, Client};
 use serde_json::Value;
 use shared::api::explain::{SHADOW_PATH, ShadowReport};
-use shared::runtime::flags::KUBERNETES_VERSION;
+use shared::process::flags::KUBERNETES_VERSION;
 use tokio::time::{Instant, sleep};
 
 use super::checks::{Bound, Facts, server};

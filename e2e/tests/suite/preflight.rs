@@ -22,7 +22,7 @@ use kube::api::{Patch, PatchParams};
 use kube::config::Kubeconfig;
 use kube::{Api, ResourceExt};
 use serde_json::json;
-use shared::runtime::clock::Clock;
+use shared::transport::clock::Clock;
 
 use crate::batch::job;
 use crate::support::clusters::{manifests, program, spec};

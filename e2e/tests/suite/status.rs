@@ -10,7 +10,7 @@ use cli::run::Session;
 use cli::runner::Runner;
 use cli::status::{Row, Status};
 use e2e::operator::upstream_controller;
-use shared::runtime::flags::VERSION;
+use shared::process::flags::VERSION;
 
 use crate::support::clusters::{manifests, shared_ports};
 use crate::support::{DEADLINE, on_shared_cluster, operators};

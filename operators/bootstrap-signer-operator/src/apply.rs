@@ -6,10 +6,10 @@ use anyhow::Context;
 use serde_json::json;
 use shared::api::object::Key;
 use shared::api::resource::CONFIG_MAPS;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{Patch, Preconditions};
-use shared::runtime::worker::Requeue;
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{Patch, Preconditions};
+use shared::working::worker::Requeue;
 
 use crate::objects::SIGNATURE_PREFIX;
 use crate::observe::Observed;

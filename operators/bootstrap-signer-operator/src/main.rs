@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use bootstrap_signer_operator::controller::BootstrapSignerOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<BootstrapSignerOperator>()
+    shared::process::run::main::<BootstrapSignerOperator>()
 }

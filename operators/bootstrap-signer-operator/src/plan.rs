@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use shared::runtime::control::Preconditions;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::control::Preconditions;
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::{BootstrapToken, ClusterInfo, Signing, Unfit};
 use crate::observe::Observed;

@@ -13,9 +13,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::api::bootstrap_token::Data;
 use shared::api::object::ResourceVersion;
-use shared::runtime::control::Preconditions;
 use shared::testing::properties::order_is_irrelevant;
 use shared::testing::{NOW, ObjectBuilder, ago, object, uid};
+use shared::working::control::Preconditions;
 
 const ID: &str = "abc123";
 const SECRET: &str = "tokenSecret";

@@ -4,10 +4,10 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use shared::api::object::Key;
 use shared::api::resource::CERTIFICATE_SIGNING_REQUESTS;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{Patch, Preconditions};
-use shared::runtime::worker::Requeue;
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{Patch, Preconditions};
+use shared::working::worker::Requeue;
 
 use crate::objects::Permission;
 use crate::observe::Observed;

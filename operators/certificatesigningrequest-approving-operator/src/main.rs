@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use certificatesigningrequest_approving_operator::controller::CertificateSigningRequestApprovingOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<CertificateSigningRequestApprovingOperator>()
+    shared::process::run::main::<CertificateSigningRequestApprovingOperator>()
 }

@@ -10,10 +10,10 @@ use anyhow::Context;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::runtime::answers::Answers;
-use shared::runtime::cache::Cache;
-use shared::runtime::control::Control;
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::answers::Answers;
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::working::control::Control;
 
 use crate::objects::{CertificateSigningRequest, Permission, Requester, State, TO_KUBELET_CLIENT_SIGNER};
 

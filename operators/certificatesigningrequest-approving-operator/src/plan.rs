@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use shared::api::condition::TRUE;
 use shared::controllers::certificates::APPROVED;
 use shared::controllers::certificates::kubelet::Mismatch;
-use shared::runtime::control::Preconditions;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::working::control::Preconditions;
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::{Fault, Permission};
 use crate::observe::{Observed, Review};

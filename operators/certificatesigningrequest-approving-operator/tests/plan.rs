@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use serde_json::{Value, json};
 use shared::api::object::ResourceVersion;
-use shared::runtime::control::Preconditions;
 use shared::testing::{ObjectBuilder, object, uid};
+use shared::working::control::Preconditions;
 
 const USAGES: [&str; 3] = ["key encipherment", "digital signature", "client auth"];
 const USAGES_NO_RSA: [&str; 2] = ["digital signature", "client auth"];

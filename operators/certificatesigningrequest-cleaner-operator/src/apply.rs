@@ -3,10 +3,10 @@
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::CERTIFICATE_SIGNING_REQUESTS;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, Preconditions};
-use shared::runtime::worker::Requeue;
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, Preconditions};
+use shared::working::worker::Requeue;
 
 use crate::observe::Observed;
 use crate::plan::{End, Plan};

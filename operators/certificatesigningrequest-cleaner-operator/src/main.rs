@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use certificatesigningrequest_cleaner_operator::controller::CertificateSigningRequestCleanerOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<CertificateSigningRequestCleanerOperator>()
+    shared::process::run::main::<CertificateSigningRequestCleanerOperator>()
 }

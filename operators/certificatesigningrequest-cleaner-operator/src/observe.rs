@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use shared::api::object::Key;
-use shared::runtime::cache::Cache;
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::CertificateSigningRequest;
 

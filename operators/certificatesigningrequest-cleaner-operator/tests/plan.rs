@@ -16,8 +16,8 @@ use shared::api::object::ResourceVersion;
 use shared::api::resource::CERTIFICATE_SIGNING_REQUESTS;
 use shared::api::time::Time;
 use shared::controllers::certificates::{APPROVED, DENIED, FAILED};
-use shared::runtime::control::Preconditions;
 use shared::testing::{NOW, ObjectBuilder, ago, object, uid};
+use shared::working::control::Preconditions;
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;

@@ -9,9 +9,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::json;
 use shared::api::object::{Key, Meta};
 use shared::api::resource::CERTIFICATE_SIGNING_REQUESTS;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{Patch, Preconditions};
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{Patch, Preconditions};
 
 use crate::observe::Observed;
 use crate::plan::{Certificate, Plan, Reason};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
 
 use crate::objects::Signer;
 use crate::observe::authority::{Authorities, Authority, NamedFile, Signing};

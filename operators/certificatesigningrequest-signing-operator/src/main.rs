@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use certificatesigningrequest_signing_operator::controller::CertificateSigningRequestSigningOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<CertificateSigningRequestSigningOperator>()
+    shared::process::run::main::<CertificateSigningRequestSigningOperator>()
 }

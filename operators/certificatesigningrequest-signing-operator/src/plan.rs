@@ -16,7 +16,7 @@ use serde_json::Value;
 use shared::api::intern::Text;
 use shared::api::time::Time;
 use shared::controllers::certificates::request::{Fault, Request};
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::{Approved, Signer, State};
 use crate::observe::Observed;

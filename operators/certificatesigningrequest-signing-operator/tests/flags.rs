@@ -8,7 +8,7 @@ use std::path::Path;
 use certificatesigningrequest_signing_operator::flags::Flags;
 use certificatesigningrequest_signing_operator::objects::Signer;
 use certificatesigningrequest_signing_operator::observe::authority::{Authority, NamedFile};
-use shared::runtime::flags;
+use shared::process::flags;
 
 const RSA: (&str, &str) = (include_str!("upstream/rsa.crt"), include_str!("upstream/rsa-pkcs1.key"));
 const P256: (&str, &str) = (include_str!("upstream/p256.crt"), include_str!("upstream/p256-sec1.key"));

@@ -3,8 +3,8 @@
 use anyhow::Context;
 use serde::Serialize;
 use shared::api::object::{Key, Uid};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::Patch;
+use shared::working::context::ControllerContext;
+use shared::working::control::Patch;
 
 use crate::objects::{CLUSTER_ROLES, Rule};
 use crate::observe::Observed;

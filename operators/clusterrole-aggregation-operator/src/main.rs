@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use clusterrole_aggregation_operator::controller::ClusterRoleAggregationOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<ClusterRoleAggregationOperator>()
+    shared::process::run::main::<ClusterRoleAggregationOperator>()
 }

@@ -10,8 +10,8 @@ use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::Key;
 use shared::api::selector::InvalidSelector;
-use shared::runtime::cache::{Cache, IndexId, IndexValue};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::{ClusterRole, RoleSelector, label};
 

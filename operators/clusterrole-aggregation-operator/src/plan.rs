@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use shared::api::object::Uid;
 use shared::api::selector::InvalidSelector;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::{ClusterRole, Rule};
 use crate::observe::Observed;

@@ -13,10 +13,10 @@ use clusterrole_aggregation_operator::plan::{Plan, plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
 use shared::testing::{ObjectBuilder, forget, object, store, uid};
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 fn cluster_role(name: &str) -> ObjectBuilder {
     object("rbac.authorization.k8s.io/v1", "ClusterRole", name).namespace("")

@@ -11,10 +11,10 @@ use serde::Serialize;
 use shared::api::object::{Key, Kind, ObjectReference, Uid};
 use shared::api::resource::JOBS;
 use shared::api::time::Time;
-use shared::runtime::api_error::{ApiError, ResultExt};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, Preconditions, Propagation};
-use shared::runtime::events::PlannedEvent;
+use shared::transport::api_error::{ApiError, ResultExt};
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, Preconditions, Propagation};
+use shared::working::events::PlannedEvent;
 
 use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJobStatus, Job, JobReference, events};

@@ -1,6 +1,6 @@
 //! The flags: those of every operator, and upstream's of this controller.
 
-use shared::runtime::flags::at_least_one;
+use shared::process::flags::at_least_one;
 
 /// Starts the Jobs of CronJobs when they are due.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,7 +17,7 @@ mod tests {
 
     fn syncs_of(args: &[&str]) -> Result<usize, String> {
         let args = std::iter::once("cronjob-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::runtime::flags::parse::<Flags>("cronjob-operator", args).map_err(|exit| exit.text)?.own;
+        let flags = shared::process::flags::parse::<Flags>("cronjob-operator", args).map_err(|exit| exit.text)?.own;
         Ok(flags.concurrent_cron_job_syncs)
     }
 

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use cronjob_operator::controller::CronJobOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<CronJobOperator>()
+    shared::process::run::main::<CronJobOperator>()
 }

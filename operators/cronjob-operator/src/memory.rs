@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use shared::api::object::Uid;
-use shared::runtime::cache::Change;
+use shared::following::cache::Change;
 
 use crate::objects::CronJob;
 

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::resource::JOBS;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::cache::{Cache, IndexId, IndexValue};
-use shared::runtime::control::Control;
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ResultExt;
+use shared::working::control::Control;
 
 use crate::memory::Edits;
 use crate::objects::{CRON_JOBS, CronJob, Job};

@@ -22,9 +22,9 @@ use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::{Key, Kind, Uid};
 use shared::api::time::Time;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
-use shared::runtime::events::PlannedEvent;
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
+use shared::working::decisions::{self, LiveRead, Reasoned};
+use shared::working::events::PlannedEvent;
 
 use self::reasons::Reason;
 use crate::objects::{ConcurrencyPolicy, CronJob, Ended, Job, JobReference, events};

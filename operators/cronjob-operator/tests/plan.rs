@@ -15,9 +15,9 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::api::object::Kind;
-use shared::runtime::decisions::stage;
 use shared::testing::properties::{comes_to_rest, order_is_irrelevant};
 use shared::testing::{ObjectBuilder, object, uid};
+use shared::working::decisions::stage;
 
 /// Upstream's tests play on this day.
 fn at(clock: &str) -> Timestamp {

@@ -7,8 +7,8 @@ use cronjob_operator::objects::CronJob;
 use cronjob_operator::plan::cron::parse;
 use cronjob_operator::plan::schedule::{Due, Missed, most_recent, next_delay, since, since_in_time};
 use jiff::Timestamp;
-use shared::runtime::cache::Change;
-use shared::runtime::flags::GoDuration;
+use shared::following::cache::Change;
+use shared::process::flags::GoDuration;
 use shared::testing::{ObjectBuilder, object};
 
 fn at(text: &str) -> Timestamp {

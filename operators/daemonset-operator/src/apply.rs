@@ -17,10 +17,10 @@ use shared::controllers::revisions::apply::{Creation, create, delete, label, ren
 use shared::controllers::revisions::truncation::Truncation;
 use shared::controllers::revisions::{ControllerRevision, NewRevision, REVISION_LABEL};
 use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{Claimed, KeyControl, Patch, Preconditions, SlowStart, aggregate, slow_start, together};
-use shared::runtime::events::PlannedEvent;
-use shared::runtime::expectations::Expectations;
+use shared::working::context::ControllerContext;
+use shared::working::control::{Claimed, KeyControl, Patch, Preconditions, SlowStart, aggregate, slow_start, together};
+use shared::working::events::PlannedEvent;
+use shared::working::expectations::Expectations;
 
 use crate::memory::Failures;
 use crate::objects::pod::Pod;

@@ -14,11 +14,11 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
 use shared::controllers::pod_control::PodControl;
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::Reasoned;
-use shared::runtime::queue::Backoff;
-use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::process::run::{Names, Operator, Setup};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::Reasoned;
+use shared::working::queue::Backoff;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::facts::{self, FACTS};

@@ -2,7 +2,7 @@
 //!
 //! Left out: the burst of 250 pods, which upstream fixes too.
 
-use shared::runtime::flags::at_least_one;
+use shared::process::flags::at_least_one;
 
 /// Keeps a pod of each DaemonSet on every node that it is for.
 #[derive(Clone, Debug, clap::Args)]

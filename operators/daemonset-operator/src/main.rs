@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use daemonset_operator::controller::DaemonSetOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<DaemonSetOperator>()
+    shared::process::run::main::<DaemonSetOperator>()
 }

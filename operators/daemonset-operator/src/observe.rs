@@ -11,9 +11,9 @@ use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::controllers::claims::Claims;
 use shared::controllers::revisions::{ControllerRevision, history};
-use shared::runtime::cache::{Cache, IndexId, IndexValue};
-use shared::runtime::expectations::{Expectations, Outstanding};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::working::expectations::{Expectations, Outstanding};
 
 use crate::memory::{Failures, Pause};
 use crate::objects::node::Node;

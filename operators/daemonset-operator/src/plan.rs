@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::{Key, Uid};
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::pod::Pod;
 use crate::objects::{DaemonSet, UpdateType};

@@ -14,9 +14,9 @@ use shared::api::object::{Kind, Meta, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS};
 use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{Claimed, DeleteOptions, KeyControl, Patch, Preconditions, Written, aggregate};
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{Claimed, DeleteOptions, KeyControl, Patch, Preconditions, Written, aggregate};
 
 use self::bodies::{CreateBody, UpdateBody, rollback_patch};
 use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};

@@ -2,7 +2,7 @@
 //!
 //! Left out: `--deployment-controller-sync-period`, which upstream has dropped too.
 
-use shared::runtime::flags::at_least_one;
+use shared::process::flags::at_least_one;
 
 /// Rolls the pods of each Deployment from one template to the next.
 #[derive(Clone, Debug, clap::Args)]

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use deployment_operator::controller::DeploymentOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<DeploymentOperator>()
+    shared::process::run::main::<DeploymentOperator>()
 }

@@ -14,10 +14,10 @@ use shared::api::object::{Key, Uid};
 use shared::api::pod::LIVE;
 use shared::api::resource::PODS;
 use shared::controllers::claims::Claims;
-use shared::runtime::cache::Cache;
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
 
 use crate::objects::{Deployment, DeploymentSpec, DeploymentStatus, Pod, ReplicaSet, annotations};
 

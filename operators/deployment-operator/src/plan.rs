@@ -26,8 +26,8 @@ use jiff::Timestamp;
 use shared::api::condition::Condition;
 use shared::api::intern::Text;
 use shared::api::object::Kind;
-use shared::runtime::decisions::{self, Reasoned};
-use shared::runtime::events::PlannedEvent;
+use shared::working::decisions::{self, Reasoned};
+use shared::working::events::PlannedEvent;
 
 use crate::objects::{self, Strategy};
 use crate::observe::Observed;

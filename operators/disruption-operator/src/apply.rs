@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::Preconditions;
+use shared::transport::api_error::ApiError;
+use shared::working::context::ControllerContext;
+use shared::working::control::Preconditions;
 
 use crate::objects::{BudgetCondition, BudgetStatus, Failure, POD_DISRUPTION_BUDGETS};
 use crate::observe::{Caches, Observed};

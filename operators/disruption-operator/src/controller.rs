@@ -11,12 +11,12 @@ use anyhow::anyhow;
 use shared::api::explain::{self, Subject};
 use shared::api::object::{Key, Kind};
 use shared::controllers::status_throttle::NEXT_STATUS;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::queue::{Backoff, Cause, Queue};
-use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::process::run::{Names, Operator, Setup};
+use shared::transport::api_error::ApiError;
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::queue::{Backoff, Cause, Queue};
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer, stale};
 use crate::facts::{self, FACTS};

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use disruption_operator::controller::DisruptionOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<DisruptionOperator>()
+    shared::process::run::main::<DisruptionOperator>()
 }

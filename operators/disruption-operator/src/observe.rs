@@ -13,10 +13,10 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::runtime::cache::{Cache, IndexId, IndexValue};
-use shared::runtime::consistency::Write;
-use shared::runtime::control::Control;
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::working::consistency::Write;
+use shared::working::control::Control;
 
 use crate::memory::Memory;
 use crate::objects::{Pod, PodDisruptionBudget};

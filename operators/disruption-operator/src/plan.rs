@@ -14,9 +14,9 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
-use shared::runtime::events::PlannedEvent;
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
+use shared::working::decisions::{self, LiveRead, Reasoned};
+use shared::working::events::PlannedEvent;
 
 use crate::objects::Failure;
 use crate::observe::Observed;

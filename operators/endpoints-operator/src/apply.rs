@@ -12,10 +12,10 @@ use shared::api::json;
 use shared::api::labels::Labels;
 use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid};
 use shared::api::time::Time;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, KeyControl, Patch, Preconditions};
-use shared::runtime::events::PlannedEvent;
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, KeyControl, Patch, Preconditions};
+use shared::working::events::PlannedEvent;
 
 use crate::objects::{ENDPOINTS, Subset, TRUNCATED, annotations, reasons};
 use crate::observe::Observed;

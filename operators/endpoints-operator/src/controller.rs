@@ -9,11 +9,11 @@ use std::time::Duration;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::controllers::endpoints::changes::service_changed;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::queue::{Backoff, Cause, Queue};
-use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::process::run::{Names, Operator, Setup};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::queue::{Backoff, Cause, Queue};
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::facts::{self, FACTS};

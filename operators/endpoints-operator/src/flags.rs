@@ -1,6 +1,6 @@
 //! The flags: those of every operator, and upstream's.
 
-use shared::runtime::flags::{GoDuration, at_least_one};
+use shared::process::flags::{GoDuration, at_least_one};
 
 /// Lists the pods of each Service in its Endpoints, as endpoints-controller does.
 #[derive(Clone, Debug, clap::Args)]

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use endpoints_operator::EndpointsOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<EndpointsOperator>()
+    shared::process::run::main::<EndpointsOperator>()
 }

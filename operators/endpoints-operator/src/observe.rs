@@ -10,11 +10,11 @@ use shared::api::object::Key;
 use shared::api::time::Time;
 use shared::controllers::endpoints::select::ServicePods;
 use shared::controllers::endpoints::trigger_time_tracker::{ServiceState, ServiceStates};
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::cache::Cache;
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ResultExt;
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
 
 use crate::objects::{ENDPOINTS, Endpoints, EndpointsMetadata, MANAGED_BY, Pod, Service, labels};
 

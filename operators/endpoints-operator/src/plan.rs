@@ -14,7 +14,7 @@ use shared::api::labels::Labels;
 use shared::api::object::{ResourceVersion, Uid};
 use shared::api::time::Time;
 use shared::controllers::endpoints::label_changes;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::{ClusterIp, Endpoints, MANAGED_BY, Service, Subset, TRUNCATED, labels};
 use crate::observe::{Observed, Seen};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 use shared::api::object::Kind;
 use shared::controllers::endpoints::slice_writer::{SliceWriter, Task};
-use shared::runtime::control::aggregate;
+use shared::working::control::aggregate;
 
 use crate::metrics::MirroringMetrics;
 use crate::objects::EndpointSlice;

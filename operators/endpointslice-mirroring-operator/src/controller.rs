@@ -8,12 +8,12 @@ use std::time::Duration;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::controllers::endpoints::slice_writer::SliceWriter;
-use shared::runtime::cache::Change;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::queue::{Backoff, Queue};
-use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::following::cache::Change;
+use shared::process::run::{Names, Operator, Setup};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::queue::{Backoff, Queue};
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};

@@ -1,6 +1,6 @@
 //! The flags: those of every operator, and upstream's.
 
-use shared::runtime::flags::{GoDuration, one_to};
+use shared::process::flags::{GoDuration, one_to};
 
 /// Mirrors the Endpoints of Services without a selector in EndpointSlices, as endpointslice-mirroring-controller does.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,7 +36,7 @@ mod tests {
     fn read(args: &[&str]) -> Result<(usize, usize, String), String> {
         let name = "endpointslice-mirroring-operator";
         let args = std::iter::once(name).chain(args.iter().copied()).map(Into::into);
-        let flags = shared::runtime::flags::parse::<Flags>(name, args).map_err(|exit| exit.text)?.own;
+        let flags = shared::process::flags::parse::<Flags>(name, args).map_err(|exit| exit.text)?.own;
         let batch = flags.mirroring_endpointslice_updates_batch_period.to_string();
         Ok((flags.mirroring_concurrent_service_endpoint_syncs, flags.mirroring_max_endpoints_per_subset, batch))
     }

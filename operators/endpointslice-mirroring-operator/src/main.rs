@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use endpointslice_mirroring_operator::EndpointSliceMirroringOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<EndpointSliceMirroringOperator>()
+    shared::process::run::main::<EndpointSliceMirroringOperator>()
 }

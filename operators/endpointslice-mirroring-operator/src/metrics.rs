@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::object::Key;
 use shared::controllers::endpoints::metrics::{SliceChanges, Totals, count};
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 use crate::plan::Mirrored;
 

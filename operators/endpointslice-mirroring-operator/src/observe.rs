@@ -5,8 +5,8 @@ use std::sync::Arc;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::controllers::endpoints::endpointslice_tracker::EndpointSliceTracker;
-use shared::runtime::cache::{Cache, IndexId, IndexValue};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::{EndpointSlice, Endpoints, MANAGED_BY, Service, labels};
 

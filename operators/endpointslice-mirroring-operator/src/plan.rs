@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 pub use shared::controllers::endpoints::metrics::Size;
 use shared::controllers::endpoints::slice_plan;
-use shared::runtime::decisions::{self, Reasoned};
-use shared::runtime::events::PlannedEvent;
+use shared::working::decisions::{self, Reasoned};
+use shared::working::events::PlannedEvent;
 
 use crate::objects::{Endpoints, Reference};
 use crate::observe::Observed;

@@ -6,8 +6,8 @@ use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
 use shared::controllers::endpoints::slice_writer::{SliceWriter, Task};
-use shared::runtime::control::aggregate;
-use shared::runtime::events::PlannedEvent;
+use shared::working::control::aggregate;
+use shared::working::events::PlannedEvent;
 
 use crate::memory::Memory;
 use crate::metrics::{EndpointSliceMetrics, results};

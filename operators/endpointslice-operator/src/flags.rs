@@ -1,6 +1,6 @@
 //! The flags: those of every operator, and upstream's.
 
-use shared::runtime::flags::{GoDuration, one_to};
+use shared::process::flags::{GoDuration, one_to};
 
 /// Lists the pods of each Service in EndpointSlices, as endpointslice-controller does.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,7 +36,7 @@ mod tests {
     fn read(args: &[&str]) -> Result<(usize, usize, String), String> {
         let args = std::iter::once("endpointslice-operator").chain(args.iter().copied()).map(Into::into);
         let flags =
-            shared::runtime::flags::parse::<Flags>("endpointslice-operator", args).map_err(|exit| exit.text)?.own;
+            shared::process::flags::parse::<Flags>("endpointslice-operator", args).map_err(|exit| exit.text)?.own;
         let batch = flags.endpointslice_updates_batch_period.to_string();
         Ok((flags.concurrent_service_endpoint_syncs, flags.max_endpoints_per_slice, batch))
     }

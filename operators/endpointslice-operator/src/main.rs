@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use endpointslice_operator::EndpointSliceOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<EndpointSliceOperator>()
+    shared::process::run::main::<EndpointSliceOperator>()
 }

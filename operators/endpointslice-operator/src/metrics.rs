@@ -15,7 +15,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::controllers::endpoints::metrics::{BareCounter, Size, SliceChanges, Totals, count};
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 use crate::objects::Service;
 use crate::plan::Slices;

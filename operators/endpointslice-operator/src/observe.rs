@@ -8,8 +8,8 @@ use shared::api::object::Key;
 use shared::api::time::Time;
 use shared::controllers::endpoints::select::ServicePods;
 use shared::controllers::endpoints::trigger_time_tracker::ServiceState;
-use shared::runtime::cache::{Cache, IndexId, IndexValue};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::memory::Memory;
 use crate::memory::topology::{ServiceHints, ZoneRatios, zone_ratios};

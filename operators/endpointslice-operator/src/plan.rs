@@ -17,8 +17,8 @@ use shared::api::object::Key;
 use shared::api::time::Time;
 pub use shared::controllers::endpoints::metrics::Size;
 use shared::controllers::endpoints::slice_plan::{self, counted};
-use shared::runtime::decisions::{self, Reasoned};
-use shared::runtime::events::PlannedEvent;
+use shared::working::decisions::{self, Reasoned};
+use shared::working::events::PlannedEvent;
 
 use crate::memory::topology::ServiceHints;
 use crate::objects::{AddressType, Endpoint, Target};

@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use shared::api::object::Key;
 use shared::api::resource::Resource;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions, Written};
+use shared::transport::api_error::ApiError;
+use shared::working::context::ControllerContext;
+use shared::working::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions, Written};
 
 use crate::graph::Event;
 use crate::objects::{Identity, LiveMeta};
@@ -196,7 +196,7 @@ pub(crate) async fn without_finalizer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::runtime::api_error::Status;
+    use shared::transport::api_error::Status;
 
     #[track_caller]
     fn check(code: u16, body: &str, is_done: bool) {

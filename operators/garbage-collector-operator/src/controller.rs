@@ -11,9 +11,9 @@ use std::sync::Arc;
 use prometheus_client::metrics::counter::Counter;
 use shared::api::object::Uid;
 use shared::controllers::brake::{Brake, Limits};
-use shared::runtime::metrics::Metrics;
-use shared::runtime::queue::Backoff;
-use shared::runtime::run::{Names, Operator, Setup};
+use shared::process::metrics::Metrics;
+use shared::process::run::{Names, Operator, Setup};
+use shared::working::queue::Backoff;
 
 use crate::apply;
 use crate::facts::{self, FACTS};

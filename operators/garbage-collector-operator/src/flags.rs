@@ -3,7 +3,7 @@
 //! The ignored resources cannot be configured: they are Events, which is upstream's default.
 
 use shared::controllers::brake::share;
-use shared::runtime::flags::{at_least_one, parse_bool};
+use shared::process::flags::{at_least_one, parse_bool};
 
 /// Deletes objects whose owners no longer exist.
 #[derive(Clone, Debug, clap::Args)]

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use garbage_collector_operator::controller::GarbageCollectorOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<GarbageCollectorOperator>()
+    shared::process::run::main::<GarbageCollectorOperator>()
 }

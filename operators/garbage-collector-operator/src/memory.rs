@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use shared::api::object::Uid;
 use shared::api::resource::Resource;
-use shared::runtime::discovery::Discovery;
-use shared::runtime::informer::Health;
-use shared::runtime::queue::Backoff;
+use shared::following::informer::Health;
+use shared::transport::discovery::Discovery;
+use shared::working::queue::Backoff;
 use tokio::sync::watch;
 
 use crate::objects::ObjectKind;

@@ -15,8 +15,8 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::resource::Resource;
 use shared::api::url::is_segment;
-use shared::runtime::control::Control;
-use shared::runtime::discovery::Discovery;
+use shared::transport::discovery::Discovery;
+use shared::working::control::Control;
 
 use crate::graph::{Node, Stage};
 use crate::objects::{FOREGROUND_DELETION, Identity, LiveObject, ObjectKind, OwnerReference};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use shared::api::object::Uid;
 use shared::api::resource::Resource;
-use shared::runtime::control::Propagation;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::control::Propagation;
+use shared::working::decisions::{self, Reasoned};
 
 use crate::graph::Stage;
 use crate::objects::{FOREGROUND_DELETION, Identity, LiveMeta, LiveObject, ORPHAN, OwnerReference};

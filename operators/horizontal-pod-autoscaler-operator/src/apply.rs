@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use shared::api::object::{Key, Kind};
 use shared::api::resource::Resource;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::Preconditions;
-use shared::runtime::events::PlannedEvent;
+use shared::transport::api_error::ApiError;
+use shared::working::context::ControllerContext;
+use shared::working::control::Preconditions;
+use shared::working::events::PlannedEvent;
 
 use crate::memory::Memory;
 use crate::objects::scale::{SCALE, Scale};

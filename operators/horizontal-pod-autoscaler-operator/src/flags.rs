@@ -5,7 +5,7 @@ pub mod gates;
 use std::time::Duration;
 
 use clap::ArgAction;
-use shared::runtime::flags::{GoDuration, at_least_one, parse_bool};
+use shared::process::flags::{GoDuration, at_least_one, parse_bool};
 
 use crate::plan::Config;
 use gates::FeatureGates;
@@ -76,7 +76,7 @@ mod tests {
     fn read(args: &[&str]) -> Result<Flags, String> {
         let name = "horizontal-pod-autoscaler-operator";
         let args = std::iter::once(name).chain(args.iter().copied()).map(Into::into);
-        shared::runtime::flags::parse::<Flags>(name, args).map(|flags| flags.own).map_err(|exit| exit.text)
+        shared::process::flags::parse::<Flags>(name, args).map(|flags| flags.own).map_err(|exit| exit.text)
     }
 
     #[test]

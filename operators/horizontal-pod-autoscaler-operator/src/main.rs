@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use horizontal_pod_autoscaler_operator::controller::HorizontalPodAutoscalerOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<HorizontalPodAutoscalerOperator>()
+    shared::process::run::main::<HorizontalPodAutoscalerOperator>()
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use shared::api::object::Key;
 use shared::api::selector::Selector;
-use shared::runtime::cache::Cache;
+use shared::following::cache::Cache;
 
 use crate::objects::{Behavior, HorizontalPodAutoscaler};
 

@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::object::Key;
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 use crate::plan::{ActionLabel, ErrorLabel, Tally};
 

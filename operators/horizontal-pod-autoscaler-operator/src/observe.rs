@@ -15,8 +15,8 @@ use serde_json::Value;
 use shared::api::object::Key;
 use shared::api::resource::Resource;
 use shared::api::selector::Selector;
-use shared::runtime::cache::Cache;
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::memory::{History, Memory};
 use crate::objects::values::{ExternalValue, ObjectValue, PodUsage};

@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::api::condition::TRUE;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
-use shared::runtime::events::PlannedEvent;
+use shared::working::decisions::{self, LiveRead, Reasoned};
+use shared::working::events::PlannedEvent;
 
 use crate::memory::{History, Recommendation};
 use crate::objects::{

@@ -13,12 +13,12 @@ use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{JOBS, PODS};
 use shared::controllers::pod_control::{FAILED_CREATE, PodControl};
-use shared::runtime::api_error::{ApiError, ResultExt};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{Claimed, KeyControl, Patch, Preconditions, Written, aggregate, slow_start, together};
-use shared::runtime::events::{EventType, PlannedEvent};
-use shared::runtime::expectations::Expectations;
-use shared::runtime::queue::{Cause, Queue};
+use shared::transport::api_error::{ApiError, ResultExt};
+use shared::working::context::ControllerContext;
+use shared::working::control::{Claimed, KeyControl, Patch, Preconditions, Written, aggregate, slow_start, together};
+use shared::working::events::{EventType, PlannedEvent};
+use shared::working::expectations::Expectations;
+use shared::working::queue::{Cause, Queue};
 
 use crate::memory::Memory;
 use crate::metrics::JobMetrics;

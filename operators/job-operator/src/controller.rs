@@ -12,11 +12,11 @@ use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::controllers::pod_control::PodControl;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::queue::{Backoff, Cause, Queue};
-use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::process::run::{Names, Operator, Setup};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::queue::{Backoff, Cause, Queue};
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Tracked, Writer, orphan};
 use crate::facts::{self, FACTS};

@@ -1,6 +1,6 @@
 //! The flags: those of every operator, and upstream's of this controller.
 
-use shared::runtime::flags::at_least_one;
+use shared::process::flags::at_least_one;
 
 /// Runs pods of each Job until enough have succeeded.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,7 +17,7 @@ mod tests {
 
     fn syncs_of(args: &[&str]) -> Result<usize, String> {
         let args = std::iter::once("job-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::runtime::flags::parse::<Flags>("job-operator", args).map_err(|exit| exit.text)?.own;
+        let flags = shared::process::flags::parse::<Flags>("job-operator", args).map_err(|exit| exit.text)?.own;
         Ok(flags.concurrent_job_syncs)
     }
 

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use job_operator::controller::JobOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<JobOperator>()
+    shared::process::run::main::<JobOperator>()
 }

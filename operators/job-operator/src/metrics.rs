@@ -8,7 +8,7 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 use crate::objects::status::JobStatus;
 use crate::objects::{Job, PodFailureAction, PodReplacementPolicy};

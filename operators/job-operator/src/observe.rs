@@ -9,12 +9,12 @@ use jiff::Timestamp;
 use shared::api::object::{Key, Uid};
 use shared::api::resource::{JOBS, PODS};
 use shared::controllers::claims::Claims;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::cache::Cache;
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
-use shared::runtime::expectations::{Expectations, Outstanding};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ResultExt;
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
+use shared::working::expectations::{Expectations, Outstanding};
 
 use crate::memory::Memory;
 use crate::memory::backoff::BackoffRecord;

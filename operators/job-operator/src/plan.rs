@@ -23,8 +23,8 @@ use jiff::Timestamp;
 use shared::api::list::list;
 use shared::api::object::Kind;
 use shared::api::owner::{Claim, claim};
-use shared::runtime::decisions::{self, Reasoned};
-use shared::runtime::expectations::Outstanding;
+use shared::working::decisions::{self, Reasoned};
+use shared::working::expectations::Outstanding;
 
 use crate::objects::CompletionMode;
 use crate::objects::pod::Pod;

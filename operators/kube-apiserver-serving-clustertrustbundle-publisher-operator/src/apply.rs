@@ -5,8 +5,8 @@ use serde_json::Value;
 use shared::api::json;
 use shared::api::object::Key;
 use shared::api::resource::Resource;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, KeyControl, Preconditions, aggregate};
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, KeyControl, Preconditions, aggregate};
 
 use crate::observe::Observed;
 use crate::plan::{Deletion, Plan, Publish};

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::controller::ClusterTrustBundlePublisherOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<ClusterTrustBundlePublisherOperator>()
+    shared::process::run::main::<ClusterTrustBundlePublisherOperator>()
 }

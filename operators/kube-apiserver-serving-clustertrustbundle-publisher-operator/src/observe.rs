@@ -6,9 +6,9 @@ use anyhow::Context;
 use serde_json::Value;
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::runtime::cache::Cache;
-use shared::runtime::control::Control;
-use shared::runtime::informer::{Informer, InformerBuilder, Need, Needed};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder, Need, Needed};
+use shared::working::control::Control;
 
 use crate::objects::{ClusterTrustBundle, Version, bundle_name};
 

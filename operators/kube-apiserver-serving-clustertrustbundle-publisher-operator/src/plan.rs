@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::{ClusterTrustBundle, SIGNER, Version, bundle_name};
 use crate::observe::Observed;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::flags::Flags;
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::metrics::{code, register};
-use shared::runtime::api_error::{ApiError, Status};
-use shared::runtime::flags::parse;
-use shared::runtime::metrics::Metrics;
+use shared::process::flags::parse;
+use shared::process::metrics::Metrics;
+use shared::transport::api_error::{ApiError, Status};
 
 const OPERATOR: &str = "kube-apiserver-serving-clustertrustbundle-publisher-operator";
 

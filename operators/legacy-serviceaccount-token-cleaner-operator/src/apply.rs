@@ -3,9 +3,9 @@
 use anyhow::Context;
 use serde_json::json;
 use shared::api::object::{Key, Uid};
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, KeyControl, Patch, Preconditions};
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, KeyControl, Patch, Preconditions};
 
 use crate::objects::day::Day;
 use crate::objects::{INVALID_SINCE, LAST_USED, SECRETS};

@@ -8,12 +8,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::queue::{Backoff, Cause};
-use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::process::run::{Names, Operator, Setup};
+use shared::transport::api_error::ApiError;
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::queue::{Backoff, Cause};
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};

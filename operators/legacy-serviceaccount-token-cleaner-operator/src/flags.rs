@@ -1,6 +1,6 @@
 //! The flags: those every operator has, and upstream's of this controller.
 
-use shared::runtime::flags::{GoDuration, GoValueError};
+use shared::process::flags::{GoDuration, GoValueError};
 
 /// Deletes ServiceAccount tokens that have long been unused.
 #[derive(Clone, Debug, clap::Args)]

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use legacy_serviceaccount_token_cleaner_operator::controller::LegacyServiceAccountTokenCleanerOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<LegacyServiceAccountTokenCleanerOperator>()
+    shared::process::run::main::<LegacyServiceAccountTokenCleanerOperator>()
 }

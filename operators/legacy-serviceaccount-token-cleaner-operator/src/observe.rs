@@ -10,11 +10,11 @@ use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::cache::Cache;
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ResultExt;
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
 
 use crate::objects::pod::Pod;
 use crate::objects::{SECRETS, SERVICE_ACCOUNTS, ServiceAccount, TOKENS, TRACKING, Token, Tracking, tracking_key};

@@ -10,8 +10,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use shared::api::object::Uid;
 use shared::api::time::Time;
-use shared::runtime::control::Preconditions;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::working::control::Preconditions;
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::day::Day;
 use crate::objects::{INVALID_SINCE, LAST_USED, LabelledDay, Token, Tracking};

@@ -18,8 +18,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::api::object::ResourceVersion;
-use shared::runtime::control::Preconditions;
 use shared::testing::{NOW, ObjectBuilder, object, uid};
+use shared::working::control::Preconditions;
 
 fn midnight(day: &str) -> Timestamp {
     format!("{day}T00:00:00Z").parse().unwrap()
@@ -203,7 +203,7 @@ fn the_period_is_a_year_and_never_nothing() {
     let read = |args: &[&str]| {
         let name = "legacy-serviceaccount-token-cleaner-operator";
         let args = std::iter::once(name).chain(args.iter().copied()).map(Into::into);
-        let flags = shared::runtime::flags::parse::<Flags>(name, args).map_err(|exit| exit.text)?;
+        let flags = shared::process::flags::parse::<Flags>(name, args).map_err(|exit| exit.text)?;
         Ok::<_, String>(flags.own.legacy_service_account_token_clean_up_period.to_string())
     };
     assert_eq!(read(&[]), Ok("8760h0m0s".to_owned()));

@@ -7,10 +7,10 @@ use serde_json::Value;
 use shared::api::object::Key;
 use shared::api::resource::{NAMESPACES, PODS, Resource};
 use shared::api::time::Time;
-use shared::runtime::api_error::{ApiError, ResultExt};
-use shared::runtime::client::Accept;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, KeyControl, Preconditions, Propagation, Selection, Written};
+use shared::transport::api_error::{ApiError, ResultExt};
+use shared::transport::client::Accept;
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, KeyControl, Preconditions, Propagation, Selection, Written};
 
 use crate::objects::{Emptied, Item, ItemMeta, LiveNamespace, Round};
 use crate::observe::{Observed, is_unsupported, live_grace_seconds, live_remaining};

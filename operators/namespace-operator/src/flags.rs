@@ -2,7 +2,7 @@
 //!
 //! Left out: a resync. The timer of each namespace has the same purpose: a check before the grace period of its pods ends.
 
-use shared::runtime::flags::{GoDuration, at_least_one};
+use shared::process::flags::{GoDuration, at_least_one};
 
 /// Empties namespaces that are being deleted.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,7 +23,7 @@ mod tests {
 
     fn read(args: &[&str]) -> Result<(usize, String), String> {
         let args = std::iter::once("namespace-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::runtime::flags::parse::<Flags>("namespace-operator", args).map_err(|exit| exit.text)?.own;
+        let flags = shared::process::flags::parse::<Flags>("namespace-operator", args).map_err(|exit| exit.text)?.own;
         Ok((flags.concurrent_namespace_syncs, flags.namespace_sync_period.to_string()))
     }
 

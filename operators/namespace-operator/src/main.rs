@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use namespace_operator::controller::NamespaceOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<NamespaceOperator>()
+    shared::process::run::main::<NamespaceOperator>()
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::{NAMESPACES, PODS, Resource};
-use shared::runtime::api_error::{ApiError, ResultExt};
-use shared::runtime::cache::Cache;
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
-use shared::runtime::discovery::Discovery;
-use shared::runtime::informer::{Feeder, Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Feeder, Informer, InformerBuilder};
+use shared::transport::api_error::{ApiError, ResultExt};
+use shared::transport::client::Accept;
+use shared::transport::discovery::Discovery;
+use shared::working::control::{Control, Selection};
 
 use crate::objects::{Item, LiveNamespace, Namespace, Pod};
 

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::api::resource::{PODS, Resource};
 use shared::api::time::Time;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::{Emptied, KUBERNETES, LiveNamespace, Namespace, Round, TERMINATING};
 use crate::observe::{Observed, Served};

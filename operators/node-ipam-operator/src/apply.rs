@@ -8,10 +8,10 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use shared::api::object::{Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::resource::NODES;
-use shared::runtime::api_error::{ApiError, ResultExt};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::Patch;
-use shared::runtime::events::PlannedEvent;
+use shared::transport::api_error::{ApiError, ResultExt};
+use shared::working::context::ControllerContext;
+use shared::working::control::Patch;
+use shared::working::events::PlannedEvent;
 
 use crate::memory::Pool;
 use crate::objects::cidr::Cidr;

@@ -7,7 +7,7 @@
 
 use clap::error::ErrorKind;
 use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use shared::runtime::flags::parse_bool;
+use shared::process::flags::parse_bool;
 
 use crate::objects::cidr::{Cidr, Family};
 use crate::objects::cidr_set::CidrSet;

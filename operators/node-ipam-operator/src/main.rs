@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use node_ipam_operator::controller::NodeIpamOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<NodeIpamOperator>()
+    shared::process::run::main::<NodeIpamOperator>()
 }

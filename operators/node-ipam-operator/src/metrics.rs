@@ -1,6 +1,6 @@
 //! Upstream's own metrics of this controller, under upstream's names.
 //!
-//! Left out: the metrics of every operator (queues, requests, leadership), which are [`shared::runtime::metrics`]'.
+//! Left out: the metrics of every operator (queues, requests, leadership), which are [`shared::process::metrics`]'.
 //!
 //! Upstream: `pkg/controller/nodeipam/ipam/cidrset/metrics.go`.
 
@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 use crate::objects::cidr_set::CidrSet;
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::runtime::cache::{Cache, IndexId, IndexValue};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::memory::{Place, Pool, Range};
 use crate::objects::Node;

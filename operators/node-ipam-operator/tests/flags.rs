@@ -2,7 +2,7 @@
 
 use node_ipam_operator::flags::Flags;
 use node_ipam_operator::objects::cidr_set::CidrSet;
-use shared::runtime::flags;
+use shared::process::flags;
 
 /// The ranges with the mask sizes of their blocks and how many are free, or the error.
 fn read(args: &[&str]) -> String {

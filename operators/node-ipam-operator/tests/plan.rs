@@ -16,11 +16,11 @@ use node_ipam_operator::plan::{Plan, plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::metrics::Metrics;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::process::metrics::Metrics;
 use shared::testing::{ObjectBuilder, forget, object, store};
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 fn node(name: &str) -> ObjectBuilder {
     object("v1", "Node", name).namespace("")

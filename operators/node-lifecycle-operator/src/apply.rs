@@ -10,11 +10,11 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::resource::{NODES, PODS};
-use shared::runtime::api_error::{ApiError, ResultExt};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{Patch, Preconditions, aggregate};
-use shared::runtime::events::PlannedEvent;
-use shared::runtime::queue::{Cause, Queue};
+use shared::transport::api_error::{ApiError, ResultExt};
+use shared::working::context::ControllerContext;
+use shared::working::control::{Patch, Preconditions, aggregate};
+use shared::working::events::PlannedEvent;
+use shared::working::queue::{Cause, Queue};
 
 use crate::memory::{Look, Memory};
 use crate::metrics::NodeMetrics;

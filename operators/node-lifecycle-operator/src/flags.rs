@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
 
 use crate::plan::Config;
 

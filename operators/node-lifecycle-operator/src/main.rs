@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use node_lifecycle_operator::controller::NodeLifecycleOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<NodeLifecycleOperator>()
+    shared::process::run::main::<NodeLifecycleOperator>()
 }

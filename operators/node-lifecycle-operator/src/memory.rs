@@ -16,9 +16,9 @@ use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::time::Time;
-use shared::runtime::cache::Change;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::informer::Informer;
+use shared::following::cache::Change;
+use shared::following::informer::Informer;
+use shared::working::context::ControllerContext;
 
 use crate::objects::{Condition, Lease, Node, READY};
 use rate_limited_queue::Limiter;

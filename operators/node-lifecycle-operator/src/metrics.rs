@@ -11,7 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::intern::Text;
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 use crate::memory::Zone;
 use crate::plan::gap::Gap;

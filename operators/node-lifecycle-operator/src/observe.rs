@@ -10,10 +10,10 @@ use anyhow::Context;
 use jiff::Timestamp;
 use shared::api::object::Key;
 use shared::api::resource::{LEASES, PODS};
-use shared::runtime::cache::Cache;
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
-use shared::runtime::informer::{Health, Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Health, Informer, InformerBuilder};
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
 
 use crate::memory::{Known, Look, Memory, Zones};
 use crate::objects::{Lease, NODE_LEASES, Node, Pod};

@@ -23,7 +23,7 @@ use shared::api::list::list;
 use shared::api::object::Uid;
 use shared::api::taint::{KnownTaint, NOT_READY, UNREACHABLE};
 use shared::api::time::Time;
-use shared::runtime::decisions::{self, LiveRead, Reasoned, stage};
+use shared::working::decisions::{self, LiveRead, Reasoned, stage};
 
 use crate::memory::{Known, Look, Turn};
 use crate::objects::{Node, OF_KUBELET, Ready};

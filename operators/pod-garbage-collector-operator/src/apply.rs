@@ -7,10 +7,10 @@ use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::runtime::api_error::{ApiError, ResultExt};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, Patch, aggregate};
-use shared::runtime::queue::Queue;
+use shared::transport::api_error::{ApiError, ResultExt};
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, Patch, aggregate};
+use shared::working::queue::Queue;
 
 use crate::metrics::DeletionMetrics;
 use crate::observe::{MissingNode, Observed};

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use pod_garbage_collector_operator::controller::PodGarbageCollectorOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<PodGarbageCollectorOperator>()
+    shared::process::run::main::<PodGarbageCollectorOperator>()
 }

@@ -2,7 +2,7 @@
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 use crate::plan::Deletion;
 

@@ -13,10 +13,10 @@ use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::{NODES, PODS};
-use shared::runtime::cache::Cache;
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
 
 use crate::objects::{DeletionReason, ENDED, Node, Pod, PodMetadata, UNSUCCESSFUL, excess};
 

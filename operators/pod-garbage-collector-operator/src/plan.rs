@@ -14,7 +14,7 @@ use std::sync::Arc;
 use shared::api::intern::Text;
 use shared::api::object::{Meta, Uid};
 use shared::api::time::Time;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::{DeletionReason, Pod, PodMetadata, excess};
 use crate::observe::{Bindings, MissingNode, Observed, Unread};

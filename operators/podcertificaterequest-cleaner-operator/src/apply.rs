@@ -3,11 +3,11 @@
 use anyhow::Context;
 use shared::api::object::{Key, Uid};
 use shared::api::time::Time;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::DeleteOptions;
-use shared::runtime::queue::Queue;
-use shared::runtime::worker::Requeue;
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::DeleteOptions;
+use shared::working::queue::Queue;
+use shared::working::worker::Requeue;
 
 use crate::objects::POD_CERTIFICATE_REQUESTS;
 use crate::plan::{Look, Plan, RoundPlan};

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use podcertificaterequest_cleaner_operator::controller::PodCertificateRequestCleanerOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<PodCertificateRequestCleanerOperator>()
+    shared::process::run::main::<PodCertificateRequestCleanerOperator>()
 }

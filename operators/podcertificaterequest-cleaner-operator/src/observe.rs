@@ -4,9 +4,9 @@
 
 use anyhow::Context;
 use shared::api::object::Key;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
+use shared::transport::api_error::ResultExt;
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
 
 use crate::objects::{POD_CERTIFICATE_REQUESTS, PodCertificateRequest};
 

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use shared::api::object::{Key, Meta, Uid};
 use shared::api::time::Time;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::PodCertificateRequest;
 use crate::observe::{Listed, Observed};

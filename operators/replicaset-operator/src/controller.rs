@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use shared::controllers::replicas::sync::ReplicaController;
-use shared::runtime::queue::Backoff;
-use shared::runtime::run::{Names, Operator, Setup};
+use shared::process::run::{Names, Operator, Setup};
+use shared::working::queue::Backoff;
 
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;

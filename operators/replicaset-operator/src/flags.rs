@@ -3,7 +3,7 @@
 //! Left out: the burst of 500 pods, which upstream fixes too.
 
 use clap::ArgAction;
-use shared::runtime::flags::{at_least_one, parse_bool};
+use shared::process::flags::{at_least_one, parse_bool};
 
 /// Keeps as many pods of each ReplicaSet as it asks for.
 #[derive(Clone, Debug, clap::Args)]

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use replicaset_operator::controller::ReplicaSetOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<ReplicaSetOperator>()
+    shared::process::run::main::<ReplicaSetOperator>()
 }

@@ -1,13 +1,13 @@
 //! Upstream's own metrics of this controller, under upstream's names.
 //!
-//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::runtime::metrics`]'.
+//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::process::metrics`]'.
 
 use jiff::{SignedDuration, Timestamp};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::pod::PodView;
 use shared::controllers::replicas::pod::Pod;
 use shared::controllers::replicas::sync::ReplicaMetrics;
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 use crate::plan::Plan;
 

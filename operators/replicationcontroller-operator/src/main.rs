@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use replicationcontroller_operator::controller::ReplicationControllerOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<ReplicationControllerOperator>()
+    shared::process::run::main::<ReplicationControllerOperator>()
 }

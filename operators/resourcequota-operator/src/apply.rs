@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 use shared::api::quantity::Quantity;
-use shared::runtime::api_error::{ApiError, ResultExt};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::Preconditions;
+use shared::transport::api_error::{ApiError, ResultExt};
+use shared::working::context::ControllerContext;
+use shared::working::control::Preconditions;
 
 use crate::objects::{Amounts, QuotaStatus, RESOURCE_QUOTAS};
 use crate::observe::{Caches, Observed};

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::runtime::cache::Change;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::first_stage;
-use shared::runtime::queue::{Backoff, Queue};
-use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::following::cache::Change;
+use shared::process::run::{Names, Operator, Setup};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::first_stage;
+use shared::working::queue::{Backoff, Queue};
+use shared::working::worker::{Controller, Requeue};
 use tokio::sync::Notify;
 
 use crate::apply::{Outcome, Writer};

@@ -1,6 +1,6 @@
 //! The flags: those every operator has, and upstream's of this controller.
 
-use shared::runtime::flags::{GoDuration, at_least_one};
+use shared::process::flags::{GoDuration, at_least_one};
 
 /// Counts the usage of each ResourceQuota.
 #[derive(Clone, Debug, clap::Args)]
@@ -22,7 +22,7 @@ mod tests {
     fn read(args: &[&str]) -> Result<(usize, String), String> {
         let args = std::iter::once("resourcequota-operator").chain(args.iter().copied()).map(Into::into);
         let flags =
-            shared::runtime::flags::parse::<Flags>("resourcequota-operator", args).map_err(|exit| exit.text)?.own;
+            shared::process::flags::parse::<Flags>("resourcequota-operator", args).map_err(|exit| exit.text)?.own;
         Ok((flags.concurrent_resource_quota_syncs, flags.resource_quota_sync_period.to_string()))
     }
 

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use resourcequota_operator::controller::ResourceQuotaOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<ResourceQuotaOperator>()
+    shared::process::run::main::<ResourceQuotaOperator>()
 }

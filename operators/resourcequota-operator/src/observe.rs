@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use shared::api::intern::Text;
 use shared::api::object::{Key, ResourceVersion};
-use shared::runtime::cache::{Cache, IndexId, IndexValue};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::memory::charges::{Charges, Open};
 use crate::memory::reported::Reported;

@@ -16,9 +16,9 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::{Kind, ResourceVersion};
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
-use shared::runtime::events::PlannedEvent;
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
+use shared::working::decisions::{self, LiveRead, Reasoned};
+use shared::working::events::PlannedEvent;
 
 use crate::objects::evaluator::extended_resource;
 use crate::objects::{Amounts, Evaluator, USAGE_NOT_COUNTED, amounts};

@@ -4,8 +4,8 @@ use anyhow::Context;
 use serde_json::Value;
 use shared::api::json;
 use shared::api::object::Key;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::Preconditions;
+use shared::working::context::ControllerContext;
+use shared::working::control::Preconditions;
 
 use crate::objects::CONFIG_MAPS;
 use crate::observe::{Observed, config_map_key};

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use root_ca_certificate_publisher_operator::controller::RootCaCertificatePublisherOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<RootCaCertificatePublisherOperator>()
+    shared::process::run::main::<RootCaCertificatePublisherOperator>()
 }

@@ -1,7 +1,7 @@
 //! Upstream's own metrics of this controller, under upstream's names.
 
 use shared::controllers::root_ca::metrics::Named;
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 pub use shared::controllers::root_ca::metrics::{SyncMetrics, code};
 

@@ -6,10 +6,10 @@ use anyhow::Context;
 use serde_json::Value;
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::cache::Cache;
-use shared::runtime::control::Control;
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ResultExt;
+use shared::working::control::Control;
 
 use crate::objects::{CONFIG_MAPS, ConfigMap, Fault, Namespace, ROOT_CA_CONFIG_MAP};
 

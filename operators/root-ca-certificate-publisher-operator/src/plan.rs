@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::api::intern::Text;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::{CA_CERT, ConfigMap, DESCRIPTION, DESCRIPTION_ANNOTATION, Fault, ROOT_CA_CONFIG_MAP};
 use crate::observe::Observed;

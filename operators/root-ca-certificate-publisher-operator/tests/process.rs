@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use root_ca_certificate_publisher_operator::flags::Flags;
 use root_ca_certificate_publisher_operator::metrics::{code, register};
-use shared::runtime::api_error::{ApiError, Status};
-use shared::runtime::flags::parse;
-use shared::runtime::metrics::Metrics;
+use shared::process::flags::parse;
+use shared::process::metrics::Metrics;
+use shared::transport::api_error::{ApiError, Status};
 
 fn certificate() -> String {
     rcgen::generate_simple_self_signed(["ca".to_owned()]).unwrap().cert.pem()

@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde_json::json;
 use shared::api::condition::TRUE;
 use shared::api::object::{Key, Kind, Uid};
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::Patch;
-use shared::runtime::events::PlannedEvent;
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::Patch;
+use shared::working::events::PlannedEvent;
 
 use crate::objects::{FINALIZER, SERVICE_CIDRS};
 use crate::observe::Observed;

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use service_cidr_operator::controller::ServiceCidrOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<ServiceCidrOperator>()
+    shared::process::run::main::<ServiceCidrOperator>()
 }

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use shared::api::object::Uid;
 use shared::api::time::Time;
-use shared::runtime::decisions::{self, Reasoned};
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::ServiceCidr;
 use crate::observe::Observed;

@@ -16,11 +16,11 @@ use service_cidr_operator::observe::{Caches, Observed};
 use service_cidr_operator::plan::{Plan, plan};
 use service_cidr_operator::status::next_condition;
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
 use shared::testing::properties::order_is_irrelevant;
 use shared::testing::{NOW, ObjectBuilder, ago, forget, object, store, uid};
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 const BOTH: [&str; 2] = ["192.168.0.0/24", "2001:db2::/64"];
 

@@ -4,7 +4,7 @@ use anyhow::Context;
 use serde_json::json;
 use shared::api::json;
 use shared::api::object::Key;
-use shared::runtime::context::ControllerContext;
+use shared::working::context::ControllerContext;
 
 use crate::objects::{DEFAULT, SERVICE_ACCOUNTS};
 use crate::observe::Observed;

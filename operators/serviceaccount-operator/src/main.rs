@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use serviceaccount_operator::controller::ServiceAccountOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<ServiceAccountOperator>()
+    shared::process::run::main::<ServiceAccountOperator>()
 }

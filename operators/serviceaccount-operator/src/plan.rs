@@ -5,7 +5,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::DEFAULT;
 use crate::observe::Observed;

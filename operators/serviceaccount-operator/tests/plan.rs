@@ -7,7 +7,7 @@ use serviceaccount_operator::objects::{DEFAULT, Namespace, SERVICE_ACCOUNTS, Ser
 use serviceaccount_operator::observe::{Caches, Observed};
 use serviceaccount_operator::plan::{Plan, plan};
 use shared::api::object::Key;
-use shared::runtime::cache::{Cache, Indices};
+use shared::following::cache::{Cache, Indices};
 use shared::testing::{forget, object, store};
 
 /// Caches after the apiserver's selectors: what is not active, or not called `default`, is never in there.

@@ -9,9 +9,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use shared::api::object::{Key, Uid};
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, Patch, Preconditions};
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, Patch, Preconditions};
 
 use crate::objects::{ACCOUNT_UID, CA_CERT, NAMESPACE, SECRETS, SERVICE_ACCOUNTS, TOKEN};
 use crate::observe::{Observed, ObservedReference};

@@ -3,7 +3,7 @@
 //! The key and the CA are read with the flags, so an unusable file ends the process at its start.
 
 use shared::controllers::root_ca::{GivenRootCaFile, root_ca_file};
-use shared::runtime::flags::at_least_one;
+use shared::process::flags::at_least_one;
 
 use crate::apply::key::{KeyFile, key_file};
 

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use serviceaccount_token_operator::controller::ServiceAccountTokenOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<ServiceAccountTokenOperator>()
+    shared::process::run::main::<ServiceAccountTokenOperator>()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::api::object::{Key, Uid};
-use shared::runtime::cache::Change;
+use shared::following::cache::Change;
 
 use crate::objects::{AccountName, Token};
 

@@ -8,11 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, Uid};
 use shared::api::url::is_segment;
-use shared::runtime::answers::Answers;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::cache::{Cache, Change, IndexId, IndexValue};
-use shared::runtime::control::Control;
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::answers::Answers;
+use shared::following::cache::{Cache, Change, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ApiError;
+use shared::working::control::Control;
 
 use crate::memory::{DeletedAccounts, DeletedTokens};
 use crate::objects::{AccountName, Listing, SERVICE_ACCOUNTS, ServiceAccount, TOKENS, Token};

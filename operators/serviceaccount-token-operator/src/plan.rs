@@ -10,8 +10,8 @@ use std::fmt;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::object::Uid;
-use shared::runtime::control::Preconditions;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::working::control::Preconditions;
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::{CA_CERT, NAMESPACE, TOKEN, Token};
 use crate::observe::{Account, Observed};

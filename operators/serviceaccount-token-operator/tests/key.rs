@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use serviceaccount_token_operator::apply::key::TokenKey;
 use serviceaccount_token_operator::flags::Flags;
 use serviceaccount_token_operator::plan::jwt::{Algorithm, Claims};
-use shared::runtime::flags::parse;
+use shared::process::flags::parse;
 use shared::testing::uid;
 
 fn path(name: &str) -> PathBuf {

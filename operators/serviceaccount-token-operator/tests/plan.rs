@@ -12,8 +12,8 @@ use serviceaccount_token_operator::plan::reference::{Unlisting, plan_read, plan_
 use serviceaccount_token_operator::plan::{Lacks, Plan, plan, plan_live_read};
 use shared::api::intern::Text;
 use shared::api::object::{Key, ResourceVersion, Uid};
-use shared::runtime::control::Preconditions;
 use shared::testing::{ObjectBuilder, object, uid};
+use shared::working::control::Preconditions;
 
 const NAME: &str = "token-secret-1";
 const CA: &str = "CA Data";

@@ -20,9 +20,9 @@ use shared::controllers::revisions::apply::{Creation, create, delete, label, ren
 use shared::controllers::revisions::truncation::Truncation;
 use shared::controllers::revisions::{ControllerRevision, DEFAULTED_LABEL};
 use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{Claimed, KeyControl, Patch, aggregate};
-use shared::runtime::events::PlannedEvent;
+use shared::working::context::ControllerContext;
+use shared::working::control::{Claimed, KeyControl, Patch, aggregate};
+use shared::working::events::PlannedEvent;
 
 use crate::objects::pod::Pod;
 use crate::objects::{StatefulSet, StatefulSetStatus};

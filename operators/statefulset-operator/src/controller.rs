@@ -11,10 +11,10 @@ use shared::api::object::{Key, Kind};
 use shared::controllers::rejections::{HELD_BACK, Rejections};
 use shared::controllers::revisions::defaults::{Unknown, live_data};
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::queue::Backoff;
-use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::process::run::{Names, Operator, Setup};
+use shared::working::context::ControllerContext;
+use shared::working::queue::Backoff;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};

@@ -3,7 +3,7 @@
 pub mod gates;
 
 use clap::ArgAction;
-use shared::runtime::flags::{at_least_one, parse_bool};
+use shared::process::flags::{at_least_one, parse_bool};
 
 use gates::FeatureGates;
 
@@ -31,7 +31,7 @@ mod tests {
 
     fn read(args: &[&str]) -> Result<Flags, String> {
         let args = std::iter::once("statefulset-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::runtime::flags::parse::<Flags>("statefulset-operator", args);
+        let flags = shared::process::flags::parse::<Flags>("statefulset-operator", args);
         flags.map(|flags| flags.own).map_err(|exit| exit.text)
     }
 

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use statefulset_operator::controller::StatefulSetOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<StatefulSetOperator>()
+    shared::process::run::main::<StatefulSetOperator>()
 }

@@ -11,7 +11,7 @@ use shared::api::intern::Text;
 use shared::api::object::Uid;
 use shared::api::pod::Phase;
 use shared::controllers::rejections::{Rejection, Rejections};
-use shared::runtime::cache::Change;
+use shared::following::cache::Change;
 
 use crate::objects::StatefulSet;
 use crate::objects::pod::Pod;

@@ -1,11 +1,11 @@
 //! Upstream's own metrics of this controller, under upstream's names.
 //!
-//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::runtime::metrics`]'.
+//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::process::metrics`]'.
 
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use shared::api::object::Key;
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 use crate::objects::PodManagementPolicy;
 use crate::plan::rolling::Unavailability;

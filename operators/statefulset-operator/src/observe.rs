@@ -11,8 +11,8 @@ use shared::api::object::Key;
 use shared::controllers::claims::Claims;
 use shared::controllers::rejections::Rejections;
 use shared::controllers::revisions::{ControllerRevision, history};
-use shared::runtime::cache::{Cache, IndexId};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::{Cache, IndexId};
+use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::StatefulSet;
 use crate::objects::claim::PersistentVolumeClaim;

@@ -28,7 +28,7 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::Uid;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::flags::gates::FeatureGates;
 use crate::objects::PodManagementPolicy;

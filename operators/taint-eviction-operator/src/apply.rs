@@ -8,11 +8,11 @@ use std::time::Duration;
 use anyhow::Context;
 use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid};
 use shared::api::resource::PODS;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, Patch};
-use shared::runtime::events::PlannedEvent;
-use shared::runtime::queue::{Cause, Queue};
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, Patch};
+use shared::working::events::PlannedEvent;
+use shared::working::queue::{Cause, Queue};
 
 use crate::memory::{Evictions, Pending};
 use crate::metrics::DeletionMetrics;

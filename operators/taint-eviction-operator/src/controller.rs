@@ -10,11 +10,11 @@ use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
 use shared::controllers::brake::Brake;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::queue::Backoff;
-use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::process::run::{Names, Operator, Setup};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::queue::Backoff;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::facts::{self, FACTS};

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use taint_eviction_operator::controller::TaintEvictionOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<TaintEvictionOperator>()
+    shared::process::run::main::<TaintEvictionOperator>()
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use shared::api::object::{Key, Uid};
-use shared::runtime::clock::instant;
-use shared::runtime::informer::{Need, Needed};
+use shared::following::informer::{Need, Needed};
+use shared::transport::clock::instant;
 
 /// Longer than any process runs, and short enough for every clock.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365 * 100);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 
 const DELETIONS: &str = "taint_eviction_controller_pod_deletions";
 const DELETIONS_HELP: &str = "Total number of Pods deleted by TaintEvictionController since its start.";

@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::NODES;
-use shared::runtime::answers::Answers;
-use shared::runtime::cache::{Cache, IndexId, IndexValue};
-use shared::runtime::control::Control;
-use shared::runtime::informer::{Informer, InformerBuilder, Need};
+use shared::following::answers::Answers;
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder, Need};
+use shared::working::control::Control;
 
 use crate::memory::{Evictions, Pending};
 use crate::objects::{Node, Pod};

@@ -16,8 +16,8 @@ use shared::api::list::list;
 use shared::api::object::Key;
 use shared::api::taint::{Taint, Toleration};
 use shared::api::time::Time;
-use shared::runtime::decisions::{self, Reasoned};
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
+use shared::working::decisions::{self, Reasoned};
 
 use crate::memory::Pending;
 use crate::objects::{Disruption, Node, Pod, is_for_health};

@@ -3,9 +3,9 @@
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::SECRETS;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, Preconditions};
-use shared::runtime::worker::Requeue;
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, Preconditions};
+use shared::working::worker::Requeue;
 
 use crate::observe::Observed;
 use crate::plan::{Plan, Reason};

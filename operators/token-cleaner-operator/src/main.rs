@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use token_cleaner_operator::controller::TokenCleanerOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<TokenCleanerOperator>()
+    shared::process::run::main::<TokenCleanerOperator>()
 }

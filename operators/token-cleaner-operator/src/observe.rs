@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use shared::api::bootstrap_token::{NAMESPACE, SELECTOR};
 use shared::api::object::Key;
-use shared::runtime::cache::Cache;
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::BootstrapToken;
 

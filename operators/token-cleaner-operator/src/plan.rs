@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use shared::api::bootstrap_token::Expiration;
 use shared::api::time::Time;
-use shared::runtime::control::Preconditions;
-use shared::runtime::decisions::{self, Reasoned};
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
+use shared::working::control::Preconditions;
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::BootstrapToken;
 use crate::observe::Observed;

@@ -6,9 +6,9 @@ use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::JOBS;
 use shared::api::time::Time;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{DeleteOptions, Preconditions, Propagation};
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, Preconditions, Propagation};
 
 use crate::metrics::DeletionDelay;
 use crate::observe::Observed;

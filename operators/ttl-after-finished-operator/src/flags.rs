@@ -1,6 +1,6 @@
 //! The flags: those of every operator, and upstream's of this controller.
 
-use shared::runtime::flags::at_least_one;
+use shared::process::flags::at_least_one;
 
 /// Deletes finished Jobs when their time to live is over.
 #[derive(Clone, Debug, clap::Args)]

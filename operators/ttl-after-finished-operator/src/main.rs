@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use ttl_after_finished_operator::controller::TtlAfterFinishedOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<TtlAfterFinishedOperator>()
+    shared::process::run::main::<TtlAfterFinishedOperator>()
 }

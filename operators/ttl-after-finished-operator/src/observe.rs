@@ -5,10 +5,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::JOBS;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::cache::Cache;
-use shared::runtime::control::Control;
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::Cache;
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ResultExt;
+use shared::working::control::Control;
 
 use crate::objects::Job;
 

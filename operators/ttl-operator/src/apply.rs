@@ -4,9 +4,9 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use shared::api::object::{Key, Uid};
 use shared::api::resource::NODES;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::Patch;
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::Patch;
 
 use crate::objects::TTL;
 use crate::observe::Observed;

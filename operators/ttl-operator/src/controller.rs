@@ -7,11 +7,11 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::NODES;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::queue::Backoff;
-use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::process::run::{Names, Operator, Setup};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::queue::Backoff;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};

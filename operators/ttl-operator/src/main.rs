@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use ttl_operator::controller::TtlOperator;
 
 pub(crate) fn main() -> ExitCode {
-    shared::runtime::run::main::<TtlOperator>()
+    shared::process::run::main::<TtlOperator>()
 }

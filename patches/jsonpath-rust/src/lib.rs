@@ -2,7 +2,7 @@
 //! and for that each operator would carry two parsers and a regex engine, half a MiB.
 //!
 //! Left out: every query. client-go has dropped that provider too, so a kubeconfig that names one is refused before
-//! (`shared::runtime::client::load_config`).
+//! (`shared::transport::client::load_config`).
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Claims: which objects a controller owns, which orphans it adopts, and which it releases.
 //!
-//! Pure. The writes that follow from a [`Claim`] are [`crate::runtime::control`]'s. Left out: owners that are not
+//! Pure. The writes that follow from a [`Claim`] are [`crate::working::control`]'s. Left out: owners that are not
 //! controllers.
 //!
 //! Upstream: `ControllerRefManager`, `pkg/controller/controller_ref_manager.go`.

@@ -1,7 +1,7 @@
 //! `metav1.Time`: an instant of whole seconds, in 8 bytes, and in no more where there may be none.
 //!
 //! Left out: `MicroTime` (only Leases and Events carry it; they use [`jiff::Timestamp`] directly) and the clock itself
-//! (see [`crate::runtime::clock`]): everything here is a value.
+//! (see [`crate::transport::clock`]): everything here is a value.
 
 use std::fmt;
 use std::num::NonZeroI64;

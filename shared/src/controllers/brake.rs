@@ -22,13 +22,13 @@ use crate::api::intern::Text;
 use crate::api::object::{Key, ObjectReference, ResourceVersion, Uid};
 use crate::api::resource::LEASES;
 use crate::api::time::Time;
-use crate::runtime::clock::instant;
-use crate::runtime::context::ControllerContext;
-use crate::runtime::decisions::{self, Reasoned};
-use crate::runtime::events::PlannedEvent;
-use crate::runtime::flags::Mode;
-use crate::runtime::run::Setup;
-use crate::runtime::worker::Requeue;
+use crate::process::flags::Mode;
+use crate::process::run::Setup;
+use crate::transport::clock::instant;
+use crate::working::context::ControllerContext;
+use crate::working::decisions::{self, Reasoned};
+use crate::working::events::PlannedEvent;
+use crate::working::worker::Requeue;
 
 /// The reason of the events that report slowed deletions.
 pub const MASS_DELETION_SLOWED: &str = "MassDeletionSlowed";

@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::api::intern::Text;
 use crate::api::object::Object;
-use crate::runtime::cache::{Cache, IndexId, IndexValue};
-use crate::runtime::informer::{Informer, InformerBuilder};
+use crate::following::cache::{Cache, IndexId, IndexValue};
+use crate::following::informer::{Informer, InformerBuilder};
 
 /// In place of a label, where there is none.
 const ALL: (&str, &str) = ("", "");
@@ -62,9 +62,9 @@ impl<T: Object> ByLabel<T> {
 mod tests {
     use super::*;
     use crate::api::resource::PODS;
-    use crate::runtime::cache::Part;
-    use crate::runtime::control::Written;
+    use crate::following::cache::Part;
     use crate::testing::pod;
+    use crate::working::control::Written;
 
     #[test]
     fn objects_are_found_by_labels_whether_they_came_before_or_after_the_first_look() {

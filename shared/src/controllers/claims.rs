@@ -1,15 +1,15 @@
 //! Owners and what they own: whose an object is, what an owner may claim, and which owners may claim an orphan.
 //!
 //! Left out: what is claimed in the end, which is [`crate::api::owner::claim`]'s, and the writes, which are
-//! [`KeyControl::claim`](crate::runtime::control::KeyControl::claim)'s.
+//! [`KeyControl::claim`](crate::working::control::KeyControl::claim)'s.
 
 use std::sync::Arc;
 
 use crate::api::intern::Text;
 use crate::api::labels::Labels;
 use crate::api::object::{Kind, Meta, Object};
-use crate::runtime::cache::{Cache, IndexId, IndexValue};
-use crate::runtime::informer::{Informer, InformerBuilder};
+use crate::following::cache::{Cache, IndexId, IndexValue};
+use crate::following::informer::{Informer, InformerBuilder};
 
 /// The owners of one kind, and the objects of another that they may own.
 pub struct Claims<O, T> {

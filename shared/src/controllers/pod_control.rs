@@ -1,6 +1,6 @@
 //! Creating and deleting pods for a controller, with the events that tell its owner how that went.
 //!
-//! Left out: which and how many ([`crate::runtime::control::slow_start`]), and expectations; both are the caller's.
+//! Left out: which and how many ([`crate::working::control::slow_start`]), and expectations; both are the caller's.
 //!
 //! Upstream: `RealPodControl`, `pkg/controller/controller_utils.go`.
 
@@ -9,9 +9,9 @@ use bytes::Bytes;
 use crate::api::object::{Key, ObjectReference, Uid};
 use crate::api::resource::PODS;
 use crate::controllers::rejections::{REJECTED_POD_BACKOFF, Rejection};
-use crate::runtime::api_error::ApiError;
-use crate::runtime::control::{Control, DeleteOptions, Written};
-use crate::runtime::events::{EventType, Recorder};
+use crate::transport::api_error::ApiError;
+use crate::working::control::{Control, DeleteOptions, Written};
+use crate::working::events::{EventType, Recorder};
 
 /// A pod could not be created.
 pub const FAILED_CREATE: &str = "FailedCreate";

@@ -18,10 +18,10 @@ use rustls::pki_types::pem::PemObject;
 use tokio::sync::watch;
 
 use crate::api::intern::Text;
-use crate::runtime::cache::Progress;
-use crate::runtime::client::load_ca;
-use crate::runtime::flags::SharedFlags;
-use crate::runtime::run::Setup;
+use crate::following::cache::Progress;
+use crate::process::flags::SharedFlags;
+use crate::process::run::Setup;
+use crate::transport::client::load_ca;
 
 /// The time between two reads. A rotation keeps both CAs in the file for hours, so seconds are enough.
 const INTERVAL: Duration = Duration::from_secs(5);

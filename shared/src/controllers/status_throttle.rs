@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::api::object::Key;
-use crate::runtime::clock::left_of;
+use crate::transport::clock::left_of;
 
 /// The purpose of the timer of a status that waits.
 pub const NEXT_STATUS: &str = "the next status";

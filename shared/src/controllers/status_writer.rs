@@ -7,9 +7,9 @@ use anyhow::Context;
 use super::status_throttle::{NEXT_STATUS, StatusThrottle};
 use crate::api::object::{Key, ResourceVersion, Uid};
 use crate::api::resource::Resource;
-use crate::runtime::api_error::{ApiError, ResultExt};
-use crate::runtime::context::ControllerContext;
-use crate::runtime::control::{Patch, Preconditions, Written};
+use crate::transport::api_error::{ApiError, ResultExt};
+use crate::working::context::ControllerContext;
+use crate::working::control::{Patch, Preconditions, Written};
 
 /// The failures after which a status is written once more, on the live state: its counts are current, whatever changed
 /// the object in between.
@@ -117,14 +117,14 @@ mod tests {
 
     use super::*;
     use crate::api::resource::REPLICA_SETS;
-    use crate::runtime::client::{Client, ClientOptions};
-    use crate::runtime::clock::Clock;
-    use crate::runtime::consistency::{Consistency, Watched};
-    use crate::runtime::control::Control;
-    use crate::runtime::decisions::Decisions;
-    use crate::runtime::events::Recorder;
-    use crate::runtime::serving::loopback;
+    use crate::process::serving::loopback;
     use crate::testing::NOW;
+    use crate::transport::client::{Client, ClientOptions};
+    use crate::transport::clock::Clock;
+    use crate::working::consistency::{Consistency, Watched};
+    use crate::working::control::Control;
+    use crate::working::decisions::Decisions;
+    use crate::working::events::Recorder;
 
     /// A writer, and the methods of its requests. The server answers patches with these codes, in order, and then 200.
     async fn writer(retry: Retry, codes: &[u16]) -> (StatusWriter, Arc<Mutex<Vec<Method>>>) {

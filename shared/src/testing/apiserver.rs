@@ -43,8 +43,8 @@ use crate::api::resource::{
     CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, CONTROLLER_REVISIONS, DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES,
     NODES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource, SECRETS,
 };
-use crate::runtime::client::{Client, connection_of};
-use crate::runtime::clock::Clock;
+use crate::transport::client::{Client, connection_of};
+use crate::transport::clock::Clock;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 

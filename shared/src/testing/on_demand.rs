@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::apiserver::Server;
 use super::objects::ObjectBuilder;
 use super::running::{Running, start_at_rest};
-use crate::runtime::run::Operator;
+use crate::process::run::Operator;
 
 /// How a list can fail.
 const REFUSALS: [(u16, &str); 3] = [(403, "Forbidden"), (500, "InternalError"), (410, "Expired")];

@@ -10,7 +10,7 @@ use super::apiserver::Server;
 use super::objects::{ObjectBuilder, pod};
 use super::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use super::running::{A_STATUS, Running, start_at_rest};
-use crate::runtime::run::Operator;
+use crate::process::run::Operator;
 
 /// A kind whose objects keep a number of pods with the label `app=web`. A pod that is nobody's has the name `web-0`: a
 /// StatefulSet adopts by the name, too.

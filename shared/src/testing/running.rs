@@ -11,13 +11,13 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::apiserver::{Connection, Server};
 use crate::api::explain::{Explanation, ShadowReport, Subject};
-use crate::runtime::cache::Progress;
-use crate::runtime::client::RETURN_SPREAD;
-use crate::runtime::explain::Explainer;
-use crate::runtime::flags;
-use crate::runtime::queue::Queue;
-use crate::runtime::run::{self, Alone, Operator};
-use crate::runtime::shadow::Shadow;
+use crate::following::cache::Progress;
+use crate::process::explain::Explainer;
+use crate::process::flags;
+use crate::process::run::{self, Alone, Operator};
+use crate::process::shadow::Shadow;
+use crate::transport::client::RETURN_SPREAD;
+use crate::working::queue::Queue;
 
 /// How much time passes at first between two looks, and at most; it is doubled.
 const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));

@@ -28,7 +28,7 @@ const ALLOWED: [Allowed; 9] = [
     ("operators/statefulset-operator/src", &["apply", "status"], OUTCOME),
 ];
 
-/// A module by its path in the crate: `["runtime", "follow", "cache"]`; the root is `[]`.
+/// A module by its path in the crate: `["following", "informer", "filter"]`; the root is `[]`.
 type Module = Vec<String>;
 
 /// The production code of one crate.

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
-use shared::runtime::clock::Clock;
+use shared::transport::clock::Clock;
 
 use crate::support::{DEADLINE, Scene};
 

@@ -1,8 +1,8 @@
 //! Which changes lead to a sync: those of the signed text, of the signatures, and of a signing token.
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::{BootstrapToken, ClusterInfo, Signing, cluster_info_key};
 

@@ -1,8 +1,8 @@
 //! Which request is synced when one changes: one that has an end to wait for.
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::CertificateSigningRequest;
 use crate::plan::end;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use shared::api::labels::Labels;
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::{ClusterRole, Rule};
 use crate::observe::Caches;

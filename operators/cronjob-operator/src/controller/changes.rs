@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use shared::api::object::ControllerRef;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::{CRON_JOBS, CronJob, Job};
 use crate::observe::Caches;

@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::Serialize;
 use shared::api::intern::Text;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 use super::schedule::Missed;
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 use shared::api::labels::Labels;
 use shared::api::object::Meta;
 use shared::controllers::revisions::ControllerRevision;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::DaemonSet;
 use crate::objects::node::Node;

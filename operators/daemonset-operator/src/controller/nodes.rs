@@ -7,10 +7,10 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::NODES;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::queue::{Cause, Queue};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::queue::{Cause, Queue};
+use shared::working::worker::{Controller, Requeue};
 
 use crate::observe::Caches;
 use crate::plan::nodes::{NodePlan, plan_node};

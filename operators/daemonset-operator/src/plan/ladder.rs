@@ -9,7 +9,7 @@ use shared::api::owner::Claim;
 use shared::controllers::revisions::ControllerRevision;
 use shared::controllers::revisions::data::Unreadable;
 use shared::controllers::revisions::truncation::Truncation;
-use shared::runtime::decisions::stage;
+use shared::working::decisions::stage;
 
 use super::claim::{plan_pod_claim, plan_revision_claim};
 use super::revisions::{RevisionPlan, Revisions, plan_revisions, plan_truncation};

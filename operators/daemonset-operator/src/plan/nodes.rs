@@ -12,7 +12,7 @@ use serde::Serialize;
 use shared::api::list::list;
 use shared::api::object::Key;
 use shared::api::taint::TaintEffect;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use super::reasons::Misfit;
 use crate::objects::DaemonSet;

@@ -7,8 +7,8 @@ use std::fmt;
 use serde::Serialize;
 use shared::api::selector::InvalidSelector;
 use shared::api::taint::Taint;
-use shared::runtime::decisions;
-use shared::runtime::expectations::Outstanding;
+use shared::working::decisions;
+use shared::working::expectations::Outstanding;
 
 use crate::memory::Pause;
 

@@ -14,7 +14,7 @@ use shared::controllers::revisions::data::{Data, Fingerprint, Numbers, Unreadabl
 use shared::controllers::revisions::history::{next_number, surplus};
 use shared::controllers::revisions::truncation::{Truncation, TruncationReason};
 use shared::controllers::revisions::{ControllerRevision, NewRevision, REVISION_LABEL};
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::pod::Pod;
 use crate::observe::Observed;

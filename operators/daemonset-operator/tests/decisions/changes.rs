@@ -10,9 +10,9 @@ use daemonset_operator::objects::pod::Pod;
 use daemonset_operator::observe::Caches;
 use serde_json::json;
 use shared::controllers::revisions::ControllerRevision;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
+use shared::following::cache::Change;
 use shared::testing::{NOW, ObjectBuilder, store, uid};
+use shared::working::effect::Effect;
 
 use crate::fixtures::{NEW, SetBuilder, node, orphan, pinned, pod, revision, set, tainted, unready};
 

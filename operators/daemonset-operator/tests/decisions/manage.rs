@@ -10,8 +10,8 @@ use daemonset_operator::plan::{BURST, Deletion, plan};
 use jiff::SignedDuration;
 use serde_json::json;
 use shared::api::intern::Text;
-use shared::runtime::expectations::Outstanding;
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
+use shared::working::expectations::Outstanding;
 
 use crate::fixtures::{Case, NEW, OLD, SetBuilder, case, node, pinned, pod, set, tainted, unready};
 

@@ -3,8 +3,8 @@
 use daemonset_operator::status::{next_check, next_status};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use shared::runtime::expectations::Outstanding;
 use shared::testing::{NOW, ago};
+use shared::working::expectations::Outstanding;
 
 use crate::fixtures::{Case, NEW, OLD, SetBuilder, case, node, pinned, pod, set, tainted, unready};
 

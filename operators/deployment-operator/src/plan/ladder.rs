@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use shared::api::explain::Stage;
 use shared::api::owner::Claim;
-use shared::runtime::decisions::{LiveRead, stage};
+use shared::working::decisions::{LiveRead, stage};
 
 use super::claim::plan_claim;
 use super::live_read::{Unknown, plan_live_read};

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::list::list;
-use shared::runtime::decisions::{self, LiveRead};
+use shared::working::decisions::{self, LiveRead};
 
 use super::plan;
 use super::recreate::names;

@@ -7,7 +7,7 @@ use shared::api::condition::{self, Condition};
 use shared::api::names;
 use shared::api::object::Kind;
 use shared::api::template::{POD_TEMPLATE_HASH, with_match_label};
-use shared::runtime::events::PlannedEvent;
+use shared::working::events::PlannedEvent;
 
 use super::limits::{max_replicas, new_replicas, replica_count};
 use super::progress;

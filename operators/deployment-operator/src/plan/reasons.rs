@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::list::list;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 use super::limits::{max_replicas, max_unavailable, replica_count};
 use super::replica_sets::ReplicaSets;

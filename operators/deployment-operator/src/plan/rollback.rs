@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use shared::api::intern::Text;
 use shared::api::object::Kind;
 use shared::api::template::POD_TEMPLATE_HASH;
-use shared::runtime::events::PlannedEvent;
+use shared::working::events::PlannedEvent;
 
 use super::new_replica_set::create;
 use super::reasons::Reason;

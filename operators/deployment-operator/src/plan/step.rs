@@ -6,7 +6,7 @@ use std::fmt;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::template::PodTemplate;
-use shared::runtime::events::PlannedEvent;
+use shared::working::events::PlannedEvent;
 
 use super::limits::max_replicas;
 use super::reasons::Why;

@@ -3,7 +3,7 @@
 use deployment_operator::observe::Observed;
 use deployment_operator::plan::live_read::plan_live_read;
 use serde_json::{Value, json};
-use shared::runtime::decisions::stage;
+use shared::working::decisions::stage;
 
 use crate::builders::*;
 

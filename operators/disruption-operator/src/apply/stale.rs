@@ -5,10 +5,10 @@ use std::time::Duration;
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::runtime::api_error::ResultExt;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{Patch, Preconditions};
-use shared::runtime::queue::Queue;
+use shared::transport::api_error::ResultExt;
+use shared::working::context::ControllerContext;
+use shared::working::control::{Patch, Preconditions};
+use shared::working::queue::Queue;
 
 use crate::observe::stale::StalePod;
 use crate::plan::stale::{SearchPlan, StalePlan, TIMER, cleared_target};

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use shared::api::labels::Labels;
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::events::PlannedEvent;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::events::PlannedEvent;
+use shared::working::queue::Cause;
 
 use crate::memory::Memory;
 use crate::objects::{Pod, PodDisruptionBudget};

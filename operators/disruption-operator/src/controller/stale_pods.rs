@@ -5,9 +5,9 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::worker::{Controller, Requeue};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::stale::Writer;
 use crate::observe::Caches;

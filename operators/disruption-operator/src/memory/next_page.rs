@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use shared::runtime::api_error::ApiError;
+use shared::transport::api_error::ApiError;
 
 /// The continue token of an unfinished search; empty before the first page.
 #[derive(Default)]

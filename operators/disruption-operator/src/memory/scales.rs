@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::api::object::Uid;
-use shared::runtime::clock::left_of;
+use shared::transport::clock::left_of;
 
 use crate::objects::owner::OwnerScale;
 

@@ -12,9 +12,9 @@ use shared::api::intern::Text;
 use shared::api::object::{ControllerRef, Key, Uid};
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource};
 use shared::api::url::is_segment;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::control::Control;
-use shared::runtime::discovery::GroupVersion;
+use shared::transport::api_error::ApiError;
+use shared::transport::discovery::GroupVersion;
+use shared::working::control::Control;
 
 use super::{Caches, Observed};
 use crate::objects::Failure;

@@ -7,8 +7,8 @@ use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::pod::LIVE;
 use shared::api::resource::PODS;
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
 
 use crate::memory::next_page::NextPage;
 use crate::objects::Pod;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use shared::api::labels::Labels;
 use shared::api::selector::Selector;
 use shared::controllers::by_label::{ByLabel, label_value};
-use shared::runtime::cache::{Cache, IndexId};
-use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::following::cache::{Cache, IndexId};
+use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::{Pod, PodDisruptionBudget};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
 
 use super::Caches;
 use crate::objects::Pod;

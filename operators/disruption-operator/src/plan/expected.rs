@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use shared::api::int_or_percent::{IntOrPercent, InvalidPercent, Rounding};
 use shared::api::object::Uid;
-use shared::runtime::clock::left_of;
+use shared::transport::clock::left_of;
 
 use crate::objects::owner::OwnerScale;
 use crate::objects::{BudgetCondition, Failure, Limit, condition_reasons};

@@ -2,7 +2,7 @@
 
 use shared::api::object::Kind;
 use shared::api::selector::{InvalidSelector, LabelSelector};
-use shared::runtime::events::PlannedEvent;
+use shared::working::events::PlannedEvent;
 
 use crate::objects::{Failure, Pod, PodDisruptionBudget, events};
 use crate::observe::Observed;

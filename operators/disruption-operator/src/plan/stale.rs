@@ -14,9 +14,9 @@ use shared::api::list::list;
 use shared::api::object::Key;
 use shared::api::pod::DISRUPTION_TARGET;
 use shared::api::time::Time;
-use shared::runtime::control::Preconditions;
-use shared::runtime::decisions::{self, Reasoned};
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
+use shared::working::control::Preconditions;
+use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::Pod;
 use crate::observe::search::Search;

@@ -11,8 +11,8 @@ use disruption_operator::observe::scales::Scales;
 use disruption_operator::plan::{Plan, Stage, next_stage, plan};
 use disruption_operator::status::next_status;
 use serde_json::{Value, json};
-use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, object, uid};
+use shared::working::decisions::stage;
 
 /// A budget of the pods labelled `foo=bar`, as upstream's tests have it.
 pub(crate) fn budget(field: &str, limit: impl Into<Value>) -> ObjectBuilder {

@@ -7,8 +7,8 @@ use disruption_operator::objects::Failure;
 use disruption_operator::observe::Observed;
 use disruption_operator::plan::{next_stage, plan};
 use serde_json::{Value, json};
-use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
+use shared::working::decisions::stage;
 
 use crate::fixtures::{
     alone, budget, check, early_stage, failing, names, observed, of_set, owned, pod, scales, synced, told, unready,

@@ -5,8 +5,8 @@ use disruption_operator::observe::search::Search;
 use disruption_operator::observe::stale::StalePod;
 use disruption_operator::plan::stale::{cleared_target, plan_search, plan_stale, stale_in};
 use serde_json::{Value, json};
-use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, ago};
+use shared::working::decisions::stage;
 
 use crate::fixtures::view;
 

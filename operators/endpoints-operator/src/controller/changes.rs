@@ -1,8 +1,8 @@
 //! The Service that a change of Endpoints concerns; [`shared::controllers::endpoints::changes`] has Services and pods.
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::Endpoints;
 use crate::observe::Caches;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 use super::subsets::count;
 use crate::objects::{Pod, Subset};

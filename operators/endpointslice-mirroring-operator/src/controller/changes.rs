@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::{EndpointSlice, Endpoints, Service};
 use crate::observe::Caches;

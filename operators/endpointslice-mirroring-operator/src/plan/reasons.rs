@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 use super::Mirrored;
 use super::text::plural;

@@ -12,7 +12,7 @@ use shared::api::labels::Labels;
 use shared::api::object::Kind;
 use shared::controllers::endpoints::label_changes;
 use shared::controllers::endpoints::slice::port_map_key;
-use shared::runtime::events::PlannedEvent;
+use shared::working::events::PlannedEvent;
 
 use super::reconciler_helpers::{Desired, GroupKey, Wanted};
 use super::utils::{EndpointKey, annotation_changes, endpoint_key, is_of_former, slice_labels};

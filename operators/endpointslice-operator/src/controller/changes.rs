@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::controller::zones::zones_key;
 use crate::objects::{EndpointSlice, Node, Pod};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::runtime::queue::{Cause, Queue};
-use shared::runtime::worker::{Controller, Requeue};
+use shared::working::queue::{Cause, Queue};
+use shared::working::worker::{Controller, Requeue};
 
 use crate::observe::Caches;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 use super::{Family, Slices};
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use shared::api::labels::Labels;
 use shared::api::object::Key;
 use shared::controllers::endpoints::slice::{PortMapKey, port_map_key};
-use shared::runtime::events::PlannedEvent;
+use shared::working::events::PlannedEvent;
 
 use super::draft::{Draft, Drafts};
 use super::topologycache;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use shared::api::intern::Text;
 use shared::api::object::Kind;
-use shared::runtime::events::PlannedEvent;
+use shared::working::events::PlannedEvent;
 
 use super::draft::{Draft, Drafts};
 use crate::memory::topology::{OVERLOAD_THRESHOLD, ServiceHints, ZoneCounts, ZoneRatios, real};

@@ -4,8 +4,8 @@
 use endpointslice_operator::objects::Endpoint;
 use endpointslice_operator::plan::Plan;
 use serde_json::{Value, json};
-use shared::runtime::decisions::stage;
 use shared::testing::ObjectBuilder;
+use shared::working::decisions::stage;
 
 use crate::world::{World, foreign, ips, new_pod, node, own_labels, pods, service};
 

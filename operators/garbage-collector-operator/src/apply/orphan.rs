@@ -7,8 +7,8 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use futures::{StreamExt, stream};
 use shared::api::object::Key;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::{KeyControl, Patch, aggregate};
+use shared::working::context::ControllerContext;
+use shared::working::control::{KeyControl, Patch, aggregate};
 
 use crate::apply::{UNSUPPORTED_MEDIA_TYPE, as_read, read, unless_gone, without_finalizer};
 use crate::objects::ORPHAN;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Uid};
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::worker::{Controller, Requeue};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::orphan::Writer;
 use crate::observe::Caches;

@@ -18,10 +18,10 @@ use futures::stream::FuturesUnordered;
 use prometheus_client::metrics::counter::Counter;
 use shared::api::object::Key;
 use shared::api::resource::{LEASES, NODES, Resource};
-use shared::runtime::cache::Progress;
-use shared::runtime::client::soon_after;
-use shared::runtime::discovery::Discovery;
-use shared::runtime::informer::{Feeder, Health, Running, Store};
+use shared::following::cache::Progress;
+use shared::following::informer::{Feeder, Health, Running, Store};
+use shared::transport::client::soon_after;
+use shared::transport::discovery::Discovery;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 

@@ -6,9 +6,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use shared::api::object::{Key, Uid};
-use shared::runtime::discovery::Discovery;
-use shared::runtime::events::{EventType, Recorder};
-use shared::runtime::queue::{Cause, Queue};
+use shared::transport::discovery::Discovery;
+use shared::working::events::{EventType, Recorder};
+use shared::working::queue::{Cause, Queue};
 
 use crate::graph::{Attempts, Event, Graph, Stage};
 use crate::memory::Kinds;
@@ -138,15 +138,15 @@ pub(crate) mod tests {
     use std::time::Duration;
 
     use shared::api::resource::{PODS, Resource};
-    use shared::runtime::client::{Client, ClientOptions, load_config};
-    use shared::runtime::clock::Clock;
-    use shared::runtime::consistency::{Consistency, Watched};
-    use shared::runtime::control::Control;
-    use shared::runtime::decisions::Decisions;
-    use shared::runtime::discovery::Served;
-    use shared::runtime::events::Events;
-    use shared::runtime::metrics::Metrics;
-    use shared::runtime::queue::{Backoff, Finish};
+    use shared::process::metrics::Metrics;
+    use shared::transport::client::{Client, ClientOptions, load_config};
+    use shared::transport::clock::Clock;
+    use shared::transport::discovery::Served;
+    use shared::working::consistency::{Consistency, Watched};
+    use shared::working::control::Control;
+    use shared::working::decisions::Decisions;
+    use shared::working::events::Events;
+    use shared::working::queue::{Backoff, Finish};
 
     use super::*;
     use crate::objects::PartialObject;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use shared::api::explain::Subject;
 use shared::api::object::Key;
 use shared::api::resource::{LEASES, Resource};
-use shared::runtime::discovery::Served;
+use shared::transport::discovery::Served;
 
 use crate::graph::{Graph, Node, Stage};
 use crate::objects::Identity;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 use shared::api::object::Uid;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::graph::Graph;
 use crate::objects::{Identity, ORPHAN};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 use crate::objects::{Identity, OwnerReference};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::observe::Unseen;
 

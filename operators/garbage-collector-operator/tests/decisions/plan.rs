@@ -8,7 +8,7 @@ use garbage_collector_operator::observe::{Dependents, Learned, Live, Observed, O
 use garbage_collector_operator::plan::{Action, Conflict, Plan, judge_conflict, plan};
 use serde_json::json;
 use shared::api::resource::PODS;
-use shared::runtime::decisions::stage;
+use shared::working::decisions::stage;
 
 use crate::fixtures::{Thing, thing, uid};
 

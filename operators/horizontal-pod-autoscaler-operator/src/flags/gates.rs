@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use shared::runtime::flags::read_gates;
+use shared::process::flags::read_gates;
 
 const CONFIGURABLE_TOLERANCE: &str = "HPAConfigurableTolerance";
 const SCALE_TO_ZERO: &str = "HPAScaleToZero";

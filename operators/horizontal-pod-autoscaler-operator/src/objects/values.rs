@@ -9,7 +9,7 @@ use shared::api::intern::Text;
 use shared::api::object::null_as_default;
 use shared::api::quantity::Quantity;
 use shared::api::time::Time;
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
 
 /// A list of values of any of these APIs.
 #[derive(Debug, Deserialize)]

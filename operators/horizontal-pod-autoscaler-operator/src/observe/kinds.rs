@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::api::resource::Resource;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::control::Control;
+use shared::transport::api_error::ApiError;
+use shared::working::control::Control;
 
 pub(super) const CUSTOM_METRICS: &str = "custom.metrics.k8s.io";
 /// The supported versions of it.

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use shared::api::resource::PODS;
 use shared::api::selector::{LabelSelector, Selector};
 use shared::api::url::{segment, with_query};
-use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, Selection};
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
 
 use super::kinds::CUSTOM_METRICS;
 use super::scales::group_of;

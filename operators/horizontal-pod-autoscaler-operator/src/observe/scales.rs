@@ -5,8 +5,8 @@ use serde_json::Value;
 use shared::api::object::Key;
 use shared::api::resource::Resource;
 use shared::api::url::is_segment;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::control::Control;
+use shared::transport::api_error::ApiError;
+use shared::working::control::Control;
 
 use super::words::in_client_words;
 use super::{Caches, Known, Measured, Observed, ReadScale, ScaleFailure};

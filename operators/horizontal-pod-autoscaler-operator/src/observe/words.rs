@@ -3,7 +3,7 @@
 //! A `Status` is printed as it is. Any other answer, such as a server's page for unknown paths, gets a sentence by its
 //! code. The texts for broken connections differ from Go's.
 
-use shared::runtime::api_error::ApiError;
+use shared::transport::api_error::ApiError;
 
 /// The error of a GET; `about` is the resource and, where there is one, the name.
 ///
@@ -35,7 +35,7 @@ pub(super) fn in_client_words(error: &ApiError, about: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::runtime::api_error::Status;
+    use shared::transport::api_error::Status;
 
     #[test]
     fn an_answer_without_a_status_gets_a_sentence_by_its_code() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use shared::api::object::Kind;
-use shared::runtime::events::PlannedEvent;
+use shared::working::events::PlannedEvent;
 
 use super::replica_calculator::{ReplicaCalculator, Tolerances};
 use super::selector::selector_fault;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 /// The most bytes of an error or of a metric's name in a reason.
 const TEXT: usize = 300;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use shared::api::intern::Text;
 use shared::api::quantity::{Format, Quantity};
 use shared::api::selector::{LabelSelector, Selector};
-use shared::runtime::flags::GoDuration;
+use shared::process::flags::GoDuration;
 
 use super::numbers::cap;
 use super::replica_calculator::{ReplicaCalculator, Replicas};

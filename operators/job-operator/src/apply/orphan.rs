@@ -4,9 +4,9 @@ use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::owner::release_patch;
 use shared::api::resource::PODS;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::control::Patch;
+use shared::transport::api_error::ApiError;
+use shared::working::context::ControllerContext;
+use shared::working::control::Patch;
 
 use super::release_pod;
 use crate::objects::JOB_TRACKING_FINALIZER;

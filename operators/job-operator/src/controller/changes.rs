@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::api::labels::Labels;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::Job;
 use crate::objects::pod::Pod;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::first_stage;
-use shared::runtime::queue::Queue;
-use shared::runtime::worker::{Controller, Requeue};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::first_stage;
+use shared::working::queue::Queue;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::orphan::Writer;
 use crate::controller::changes::{BATCH, SYNC_JOB_BATCH_PERIOD};

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 use shared::api::intern::Text;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::Job;
 use crate::objects::pod::Pod;

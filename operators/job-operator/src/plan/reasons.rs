@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::selector::InvalidSelector;
-use shared::runtime::decisions;
-use shared::runtime::expectations::Outstanding;
+use shared::working::decisions;
+use shared::working::expectations::Outstanding;
 
 use super::counts::Counts;
 use super::ending::{Cause, Ending};

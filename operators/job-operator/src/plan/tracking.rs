@@ -16,7 +16,7 @@ use shared::api::intern::Text;
 use shared::api::object::Uid;
 use shared::api::pod::Phase;
 use shared::api::time::Time;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use super::counts::Counts;
 use super::ending::{Cause, Ending, JobResult, is_complete};

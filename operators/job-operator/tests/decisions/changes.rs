@@ -10,10 +10,10 @@ use job_operator::objects::{CONTROLLER_UID, Job};
 use job_operator::observe::Caches;
 use serde_json::json;
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
 use shared::testing::{ObjectBuilder, store, uid};
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::fixtures::{FINALIZER, Spec, job, orphan, pod, untracked};
 

@@ -15,9 +15,9 @@ use job_operator::plan::{Plan, Pods, plan};
 use job_operator::status::next_status;
 use serde_json::{Value, json};
 use shared::api::object::{ResourceVersion, Uid};
-use shared::runtime::api_error::ApiError;
-use shared::runtime::expectations::Outstanding;
 use shared::testing::{self, NOW, ObjectBuilder, uid};
+use shared::transport::api_error::ApiError;
+use shared::working::expectations::Outstanding;
 
 pub(crate) const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 pub(crate) const INDEX: &str = "batch.kubernetes.io/job-completion-index";

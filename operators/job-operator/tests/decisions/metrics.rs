@@ -8,7 +8,7 @@ use job_operator::objects::status::JobStatus;
 use job_operator::plan::tracking::Executed;
 use job_operator::plan::{Pods, plan};
 use serde_json::json;
-use shared::runtime::metrics::{Metrics, StaleSyncSkips};
+use shared::process::metrics::{Metrics, StaleSyncSkips};
 use shared::testing::{NOW, ObjectBuilder};
 
 use crate::fixtures::{Case, Spec, case, exits, indexed, job, long_ago, pod};

@@ -5,8 +5,8 @@ use job_operator::plan::ending::Cause;
 use job_operator::plan::orphan::{plan_live_read, plan_orphan};
 use job_operator::plan::plan;
 use serde_json::{Value, json};
-use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, ago};
+use shared::working::decisions::stage;
 
 use crate::fixtures::{Case, FAILURES, Spec, case, exits, indexed, job, long_ago, orphan, pod, pod_of};
 

@@ -25,8 +25,8 @@ use job_operator::status::next_status;
 use serde_json::{Value, json};
 use shared::api::object::Uid;
 use shared::api::pod::{Phase, PodView};
-use shared::runtime::expectations::Outstanding;
 use shared::testing::{NOW, ObjectBuilder, uid};
+use shared::working::expectations::Outstanding;
 
 use crate::fixtures::{INDEX, Spec, all_released, pod};
 

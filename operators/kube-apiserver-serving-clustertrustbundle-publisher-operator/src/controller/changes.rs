@@ -1,8 +1,8 @@
 //! Every change of one of the signer's bundles leads to a sync of the signer.
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::{ClusterTrustBundle, signer_key};
 

@@ -8,11 +8,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::runtime::api_error::ApiError;
-use shared::runtime::cache::Progress;
-use shared::runtime::client::soon_after;
-use shared::runtime::informer::Feeder;
-use shared::runtime::queue::{Cause, Queue};
+use shared::following::cache::Progress;
+use shared::following::informer::Feeder;
+use shared::transport::api_error::ApiError;
+use shared::transport::client::soon_after;
+use shared::working::queue::{Cause, Queue};
 use tokio::sync::watch;
 use tokio::time::sleep;
 

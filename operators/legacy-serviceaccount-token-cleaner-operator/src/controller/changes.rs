@@ -1,9 +1,9 @@
 //! A change of the first day of tracking leads to a round.
 
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::{Tracking, tracking_key};
 

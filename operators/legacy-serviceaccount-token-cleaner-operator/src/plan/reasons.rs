@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::time::Time;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 use crate::objects::day::Day;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
 
 use crate::objects::Namespace;
 

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 use shared::api::list::list;
 use shared::api::time::Time;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 use crate::objects::Round;
 

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::api::resource::{DEPLOYMENTS, EVENTS, JOBS, PODS, Resource};
 use shared::api::time::Time;
-use shared::runtime::decisions::stage;
-use shared::runtime::discovery::{Discovery, Served};
 use shared::testing::{NOW, ago};
+use shared::transport::discovery::{Discovery, Served};
+use shared::working::decisions::stage;
 
 use crate::fixtures::{deleted, deployments_held, emptied, failed, pods_remain, round, with};
 

@@ -3,9 +3,9 @@
 //! A heartbeat only changes the memory. The next round finds the end of a grace period, and of a turn.
 
 use jiff::Timestamp;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::Node;
 use crate::observe::Caches;

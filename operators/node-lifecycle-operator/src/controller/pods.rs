@@ -7,8 +7,8 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::NODES;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::worker::{Controller, Requeue};
+use shared::working::context::ControllerContext;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::observe::{Caches, live_pods};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::queue::Queue;
-use shared::runtime::worker::{Controller, Requeue};
+use shared::working::context::ControllerContext;
+use shared::working::queue::Queue;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::apply_round;
 use crate::metrics::NodeMetrics;

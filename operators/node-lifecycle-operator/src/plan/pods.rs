@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use shared::api::list::list;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::Pod;
 use crate::observe::ObservedPods;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use shared::api::time::Time;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 use crate::objects::Ready;
 use crate::plan::gap::Gap;

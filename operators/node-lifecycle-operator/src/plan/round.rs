@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::Key;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use crate::memory::{Gaps, Known, Look, Turn, Zone, ZoneState, Zones};
 use crate::observe::{Observed, ObservedRound};

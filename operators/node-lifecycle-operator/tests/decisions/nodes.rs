@@ -4,8 +4,8 @@ use node_lifecycle_operator::memory::{Known, Look, Turn};
 use node_lifecycle_operator::observe::Observed;
 use node_lifecycle_operator::plan::{Config, Next, next, plan};
 use serde_json::json;
-use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
+use shared::working::decisions::stage;
 
 use crate::fixtures::{CONFIG, after, in_turn, node, of, silent_for, tainted, with};
 

@@ -9,8 +9,8 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::controllers::brake::Brake;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::worker::{Controller, Requeue};
+use shared::working::context::ControllerContext;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::observe::{Caches, Scope, live_bindings};

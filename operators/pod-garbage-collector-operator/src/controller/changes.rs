@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
 
 use super::missing_node::late_key;
 use super::round_key;

@@ -7,9 +7,9 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::resource::NODES;
 use shared::controllers::brake::Brake;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::worker::{Controller, Requeue};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::observe::{Caches, live_missing_node};

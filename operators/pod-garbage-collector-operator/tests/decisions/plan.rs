@@ -9,8 +9,8 @@ use pod_garbage_collector_operator::plan::{plan, plan_bindings, plan_missing, po
 use serde_json::json;
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::runtime::decisions::stage;
 use shared::testing::{ObjectBuilder, ago};
+use shared::working::decisions::stage;
 
 use crate::fixtures::{bindings, evicted, node, not_ready, observed, pod, tainted};
 

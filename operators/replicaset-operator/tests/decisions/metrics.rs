@@ -2,7 +2,7 @@
 
 use replicaset_operator::metrics::{ReplicaSetMetrics, deletion_age_ratios};
 use replicaset_operator::plan::plan;
-use shared::runtime::metrics::Metrics;
+use shared::process::metrics::Metrics;
 use shared::testing::{NOW, ObjectBuilder, ago};
 
 use crate::fixtures::{observed, pod, web};

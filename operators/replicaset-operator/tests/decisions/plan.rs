@@ -11,8 +11,8 @@ use serde_json::json;
 use shared::api::object::Key;
 use shared::api::pod::ranking::Rule;
 use shared::controllers::rejections::Rejections;
-use shared::runtime::expectations::Expectations;
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
+use shared::working::expectations::Expectations;
 
 use crate::fixtures::{foreign, observed, orphan, pod, ready_pods, rejections, relabelled, web};
 

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use shared::api::object::Object;
 use shared::api::pod::PodView;
 use shared::controllers::replicas::sync::requeue;
-use shared::runtime::worker::Requeue;
 use shared::testing::{NOW, ObjectBuilder, ago};
+use shared::working::worker::Requeue;
 
 use crate::fixtures::{observed, pod, ready_pods, rejections, relabelled, web};
 

@@ -3,9 +3,9 @@
 //! A change of the status leads to no sync: it is the charge of an object that is not stored yet, and a count now would
 //! release it.
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::ResourceQuota;
 

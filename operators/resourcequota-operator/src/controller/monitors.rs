@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::api::resource::Resource;
-use shared::runtime::cache::Progress;
-use shared::runtime::client::soon_after;
-use shared::runtime::informer::Feeder;
+use shared::following::cache::Progress;
+use shared::following::informer::Feeder;
+use shared::transport::client::soon_after;
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shared::api::object::{Key, ResourceVersion};
-use shared::runtime::cache::Change;
+use shared::following::cache::Change;
 use tokio::time::Instant;
 
 use crate::objects::amounts::add;

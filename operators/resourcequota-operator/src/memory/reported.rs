@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
+use shared::following::cache::Change;
 
 use crate::objects::{Evaluator, ResourceQuota};
 

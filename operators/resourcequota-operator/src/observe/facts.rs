@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use shared::api::intern::Text;
 use shared::api::object::{Key, ResourceVersion};
-use shared::runtime::informer::Store;
-use shared::runtime::queue::{Cause, Queue};
+use shared::following::informer::Store;
+use shared::working::queue::{Cause, Queue};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use shared::api::intern::Text;
 use shared::api::object::{Key, ResourceVersion};
 use shared::api::resource::Resource;
-use shared::runtime::client::Accept;
-use shared::runtime::informer::{Feeder, Running};
+use shared::following::informer::{Feeder, Running};
+use shared::transport::client::Accept;
 use tokio::time::Instant;
 
 use super::facts::{FactCache, FactStore, Waiting, Waker};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 use shared::api::list::list;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 use super::Plan;
 use crate::objects::Evaluator;

@@ -1,9 +1,9 @@
 //! Which namespaces are synced when an object or the CA changes.
 
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::{ConfigMap, Namespace};
 use crate::observe::Caches;

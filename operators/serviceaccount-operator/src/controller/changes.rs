@@ -2,9 +2,9 @@
 //! deleted.
 
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::{Namespace, ServiceAccount};
 

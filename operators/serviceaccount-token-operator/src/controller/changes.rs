@@ -3,9 +3,9 @@
 //! A created account matters to no token: a token whose account is missing is deleted after a live read.
 
 use shared::api::object::{Key, Meta};
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::{ServiceAccount, Token};
 use crate::observe::Caches;

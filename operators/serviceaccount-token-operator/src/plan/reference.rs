@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::object::Uid;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::observe::ObservedReference;
 

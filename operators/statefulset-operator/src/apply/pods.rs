@@ -9,9 +9,9 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
 use shared::api::resource::{CONTROLLER_REVISIONS, PODS};
 use shared::api::template::PodTemplate;
-use shared::runtime::api_error::{ApiError, ResultExt};
-use shared::runtime::control::{DeleteOptions, KeyControl, Patch, Preconditions, SlowStart, slow_start};
-use shared::runtime::events::{EventType, PlannedEvent};
+use shared::transport::api_error::{ApiError, ResultExt};
+use shared::working::control::{DeleteOptions, KeyControl, Patch, Preconditions, SlowStart, slow_start};
+use shared::working::events::{EventType, PlannedEvent};
 
 use super::Writer;
 use super::bodies::{claim_body, owners_patch, pod_body, pod_patch};

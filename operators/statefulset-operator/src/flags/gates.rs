@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use shared::runtime::flags::read_gates;
+use shared::process::flags::read_gates;
 
 /// The feature gate for `spec.updateStrategy.rollingUpdate.maxUnavailable`.
 const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";

@@ -12,7 +12,7 @@ use shared::controllers::revisions::ControllerRevision;
 use shared::controllers::revisions::data::Unreadable;
 use shared::controllers::revisions::defaults::Unknown;
 use shared::controllers::revisions::truncation::Truncation;
-use shared::runtime::decisions::{LiveRead, stage};
+use shared::working::decisions::{LiveRead, stage};
 
 use super::claim::{plan_pod_claim, plan_revision_claim};
 use super::revisions::{RevisionPlan, Revisions, plan_live_read, plan_revisions, plan_truncation, revisions_with};

@@ -9,7 +9,7 @@ use shared::api::intern::Text;
 use shared::api::pod::Phase;
 use shared::api::selector::InvalidSelector;
 use shared::controllers::rejections::Held;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 /// Why pods are created, deleted or changed, or nothing happens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

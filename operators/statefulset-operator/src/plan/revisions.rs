@@ -12,7 +12,7 @@ use shared::controllers::revisions::defaults::{Unknown, only_lacks, read_revisio
 use shared::controllers::revisions::history::{Place, beyond_limit, find, next_number};
 use shared::controllers::revisions::truncation::{Truncation, TruncationReason};
 use shared::controllers::revisions::{ControllerRevision, NewRevision};
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::observe::Observed;
 

@@ -11,7 +11,7 @@ use std::fmt;
 use std::time::Duration;
 
 use shared::api::object::{Key, Uid};
-use shared::runtime::decisions::{self, Reasoned};
+use shared::working::decisions::{self, Reasoned};
 
 use super::places::Known;
 use super::pods::is_of_current;

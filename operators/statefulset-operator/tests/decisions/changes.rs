@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
+use shared::following::cache::Change;
 use shared::testing::{NOW, ObjectBuilder, store, uid};
+use shared::working::effect::Effect;
 use statefulset_operator::controller::changes::stateful_set_changed;
 use statefulset_operator::objects::StatefulSet;
 use statefulset_operator::objects::claim::PersistentVolumeClaim;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use shared::runtime::cache::Change;
+use shared::following::cache::Change;
 use shared::testing::{NOW, uid};
 use statefulset_operator::memory::Rejected;
 use statefulset_operator::objects::StatefulSet;

@@ -2,9 +2,9 @@
 //!
 //! Heartbeats and status changes are frequent, so only changes of taints, tolerations and bindings count.
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::{Node, Pod};
 use crate::observe::Caches;

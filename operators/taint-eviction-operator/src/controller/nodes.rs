@@ -7,10 +7,10 @@ use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::NODES;
 use shared::controllers::brake::Brake;
-use shared::runtime::context::ControllerContext;
-use shared::runtime::decisions::stage;
-use shared::runtime::queue::Queue;
-use shared::runtime::worker::{Controller, Requeue};
+use shared::working::context::ControllerContext;
+use shared::working::decisions::stage;
+use shared::working::queue::Queue;
+use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::apply_node;
 use crate::observe::{Caches, ObservedNode};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::time::Time;
-use shared::runtime::decisions;
+use shared::working::decisions;
 
 /// Why a pod stays or leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

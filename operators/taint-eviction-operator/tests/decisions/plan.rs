@@ -1,8 +1,8 @@
 //! When a pod goes: upstream's cases.
 
 use serde_json::{Value, json};
-use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder};
+use shared::working::decisions::stage;
 use taint_eviction_operator::memory::Pending;
 use taint_eviction_operator::observe::Observed;
 use taint_eviction_operator::plan::{plan, plan_node};

@@ -1,8 +1,8 @@
 //! Which Job is synced when one changes: only one that has a time to live and is finished.
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::Job;
 use crate::plan::needs_cleanup;

@@ -3,9 +3,9 @@
 //! A change leads to a sync only if the Node's annotation is wrong. After a change of the cluster's size each Node is
 //! therefore patched at its next heartbeat, and not all at once.
 
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::Node;
 use crate::observe::Caches;

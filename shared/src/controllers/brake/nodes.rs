@@ -6,11 +6,11 @@ use crate::api::intern::Text;
 use crate::api::object::{Key, Object, ObjectReference, ResourceVersion, Uid};
 use crate::api::resource::NODES;
 use crate::controllers::brake::{Brake, Limits};
-use crate::runtime::cache::Change;
-use crate::runtime::context::ControllerContext;
-use crate::runtime::informer::Informer;
-use crate::runtime::run::Setup;
-use crate::runtime::worker::Requeue;
+use crate::following::cache::Change;
+use crate::following::informer::Informer;
+use crate::process::run::Setup;
+use crate::working::context::ControllerContext;
+use crate::working::worker::Requeue;
 
 const GROUP: &str = "nodes";
 /// How many nodes may lose their pods at once at least.

@@ -12,9 +12,9 @@ use super::service::Selecting;
 use super::slice::EndpointSlice;
 use crate::api::labels::Labels;
 use crate::api::object::Key;
-use crate::runtime::cache::Change;
-use crate::runtime::effect::Effect;
-use crate::runtime::queue::Cause;
+use crate::following::cache::Change;
+use crate::working::effect::Effect;
+use crate::working::queue::Cause;
 
 /// The purpose of a timer.
 const POD_CHANGES: &str = "a batch of changes of its pods";

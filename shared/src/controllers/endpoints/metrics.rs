@@ -9,7 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-use crate::runtime::metrics::Metrics;
+use crate::process::metrics::Metrics;
 
 /// The operations that are counted.
 pub mod operations {

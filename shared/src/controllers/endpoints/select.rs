@@ -11,8 +11,8 @@ use crate::api::labels::Labels;
 use crate::api::object::Key;
 use crate::api::pod::LIVE;
 use crate::controllers::by_label::{ByLabel, label_value};
-use crate::runtime::cache::{Cache, IndexId};
-use crate::runtime::informer::{Informer, InformerBuilder};
+use crate::following::cache::{Cache, IndexId};
+use crate::following::informer::{Informer, InformerBuilder};
 
 /// The caches of Services and of the pods that they may select.
 pub struct ServicePods<S> {

@@ -20,10 +20,10 @@ use crate::api::labels::Labels;
 use crate::api::names::pod_name_prefix;
 use crate::api::object::{Key, Object};
 use crate::api::owner::{Owner, OwnerReference};
-use crate::runtime::api_error::{ApiError, ResultExt};
-use crate::runtime::cache::Cache;
-use crate::runtime::context::ControllerContext;
-use crate::runtime::control::{DeleteOptions, KeyControl, Patch, Preconditions, Written};
+use crate::following::cache::Cache;
+use crate::transport::api_error::{ApiError, ResultExt};
+use crate::working::context::ControllerContext;
+use crate::working::control::{DeleteOptions, KeyControl, Patch, Preconditions, Written};
 
 /// Writes slices.
 pub struct SliceWriter<S: Object> {

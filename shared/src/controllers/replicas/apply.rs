@@ -24,10 +24,10 @@ use crate::api::resource::PODS;
 use crate::controllers::pod_control::PodControl;
 use crate::controllers::rejections::Rejection;
 use crate::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
-use crate::runtime::api_error::ApiError;
-use crate::runtime::context::ControllerContext;
-use crate::runtime::control::{Claimed, KeyControl, Patch, aggregate, slow_start, together};
-use crate::runtime::expectations::Expectations;
+use crate::transport::api_error::ApiError;
+use crate::working::context::ControllerContext;
+use crate::working::control::{Claimed, KeyControl, Patch, aggregate, slow_start, together};
+use crate::working::expectations::Expectations;
 
 /// Writes for the owners of one kind.
 pub struct Writer {

@@ -1,6 +1,6 @@
 //! The effects of a change of an owner or of a pod.
 //!
-//! Left out: carrying it out, which is [`crate::runtime::effect::Effects`]'.
+//! Left out: carrying it out, which is [`crate::working::effect::Effects`]'.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use super::observe::Caches;
 use super::pod::Pod;
 use super::status::MIN_READY;
 use crate::api::labels::Labels;
-use crate::runtime::cache::Change;
-use crate::runtime::effect::Effect;
-use crate::runtime::queue::Cause;
+use crate::following::cache::Change;
+use crate::working::effect::Effect;
+use crate::working::queue::Cause;
 
 /// The effects of a change of an owner.
 ///

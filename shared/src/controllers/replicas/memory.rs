@@ -20,7 +20,7 @@ use crate::api::time::Time;
 use crate::controllers::rejections::{FORGOTTEN_AFTER, FREE, Rejection, Rejections, after};
 use crate::controllers::replicas::ReplicaOwner;
 use crate::controllers::replicas::pod::Pod;
-use crate::runtime::cache::Change;
+use crate::following::cache::Change;
 
 /// How many of an owner's pods are read at a time: one more than may be rejected without back-off.
 const READ_MAX: usize = FREE + 1;

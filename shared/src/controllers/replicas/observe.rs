@@ -14,9 +14,9 @@ use crate::api::object::Key;
 use crate::api::pod::{LIVE, PodView};
 use crate::controllers::claims::Claims;
 use crate::controllers::rejections::Rejections;
-use crate::runtime::cache::{Cache, IndexId, IndexValue};
-use crate::runtime::expectations::{Expectations, Outstanding};
-use crate::runtime::informer::{Informer, InformerBuilder};
+use crate::following::cache::{Cache, IndexId, IndexValue};
+use crate::following::informer::{Informer, InformerBuilder};
+use crate::working::expectations::{Expectations, Outstanding};
 
 /// The caches of one operator.
 pub struct Caches<T> {

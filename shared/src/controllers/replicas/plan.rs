@@ -20,8 +20,8 @@ use crate::api::pod::ranking::{Rule, Scale, first_to_go};
 use crate::api::pod::{Phase, PodView};
 use crate::api::selector::{InvalidSelector, Selector};
 use crate::controllers::rejections::Held;
-use crate::runtime::decisions::{self, LiveRead, Reasoned};
-use crate::runtime::expectations::Outstanding;
+use crate::working::decisions::{self, LiveRead, Reasoned};
+use crate::working::expectations::Outstanding;
 
 /// The most pods that one sync creates or deletes; the next one waits until these were seen.
 ///

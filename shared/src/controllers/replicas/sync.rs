@@ -18,11 +18,11 @@ use crate::api::object::Key;
 use crate::controllers::pod_control::PodControl;
 use crate::controllers::rejections::HELD_BACK;
 use crate::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
-use crate::runtime::context::ControllerContext;
-use crate::runtime::decisions::first_stage;
-use crate::runtime::queue::Queue;
-use crate::runtime::run::Setup;
-use crate::runtime::worker::{Controller, Requeue};
+use crate::process::run::Setup;
+use crate::working::context::ControllerContext;
+use crate::working::decisions::first_stage;
+use crate::working::queue::Queue;
+use crate::working::worker::{Controller, Requeue};
 
 /// Upstream's metrics of one kind.
 pub trait ReplicaMetrics: Send + Sync + 'static {

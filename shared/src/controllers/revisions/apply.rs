@@ -13,8 +13,8 @@ use crate::api::labels::Labels;
 use crate::api::object::Key;
 use crate::api::owner::{Owner, OwnerReference};
 use crate::api::resource::CONTROLLER_REVISIONS;
-use crate::runtime::api_error::ApiError;
-use crate::runtime::control::{DeleteOptions, KeyControl, Patch, Preconditions};
+use crate::transport::api_error::ApiError;
+use crate::working::control::{DeleteOptions, KeyControl, Patch, Preconditions};
 
 /// The result of a creation.
 #[derive(Clone, Debug, PartialEq)]

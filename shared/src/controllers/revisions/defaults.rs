@@ -20,9 +20,9 @@ use super::data::Data;
 use crate::api::intern::Text;
 use crate::api::object::{Key, Meta};
 use crate::api::resource::CONTROLLER_REVISIONS;
-use crate::runtime::api_error::ApiError;
-use crate::runtime::control::Control;
-use crate::runtime::decisions::{self, LiveRead};
+use crate::transport::api_error::ApiError;
+use crate::working::control::Control;
+use crate::working::decisions::{self, LiveRead};
 
 /// The purpose of the live read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -13,11 +13,11 @@ use crate::api::object::Key;
 use crate::api::owner::{Owner, claim};
 use crate::api::resource::Resource;
 use crate::api::template::PodTemplate;
-use crate::runtime::consistency::{Consistency, Watched};
-use crate::runtime::control::Control;
-use crate::runtime::decisions::Decisions;
 use crate::testing::apiserver::{Connection, Server};
 use crate::testing::{NOW, ObjectBuilder, ago, object, uid};
+use crate::working::consistency::{Consistency, Watched};
+use crate::working::control::Control;
+use crate::working::decisions::Decisions;
 
 /// The template of upstream's `testdata/compatibility_set_1.34.0.json`, as an apiserver serves it.
 const TEMPLATE: &str = r#"{"metadata":{"labels":{"app":"foo"},"annotations":{"test":"value"}},"spec":{"containers":[{"name":"test","image":"test","resources":{},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","imagePullPolicy":"Always"}],"restartPolicy":"Always","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","securityContext":{},"schedulerName":"default-scheduler"}}"#;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::ControllerRevision;
 use crate::api::list::list;
-use crate::runtime::decisions::{self, Reasoned};
+use crate::working::decisions::{self, Reasoned};
 
 /// The revisions that go.
 #[derive(Clone, Debug, PartialEq)]

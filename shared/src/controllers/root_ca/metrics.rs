@@ -6,8 +6,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
-use crate::runtime::api_error::ApiError;
-use crate::runtime::metrics::Metrics;
+use crate::process::metrics::Metrics;
+use crate::transport::api_error::ApiError;
 
 /// Upstream's name and help text of a metric.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 use super::*;
 use crate::api::json as to_json;
 use crate::api::object::{Key, Object};
-use crate::runtime::api_error::ApiError;
-use crate::runtime::client::{Accept, PatchType};
-use crate::runtime::consistency::{Consistency, Watched};
-use crate::runtime::control::{Control, DeleteOptions, Propagation, Written};
-use crate::runtime::decisions::Decisions;
 use crate::testing::{object, pod, uid};
+use crate::transport::api_error::ApiError;
+use crate::transport::client::{Accept, PatchType};
+use crate::working::consistency::{Consistency, Watched};
+use crate::working::control::{Control, DeleteOptions, Propagation, Written};
+use crate::working::decisions::Decisions;
 
 fn client(server: &Server) -> Client {
     server.client(&Connection::default())

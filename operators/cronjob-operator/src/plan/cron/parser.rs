@@ -7,7 +7,7 @@
 use std::num::IntErrorKind;
 
 use jiff::tz::TimeZone;
-use shared::runtime::flags::{GoDuration, GoValueError};
+use shared::process::flags::{GoDuration, GoValueError};
 
 use super::zone::{UnknownTimeZone, load_zone};
 use super::{STAR, Schedule, SpecSchedule};

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Object};
-use shared::runtime::worker::Requeue;
 use shared::testing::{ObjectBuilder, forget, object, pod, store, uid};
+use shared::working::worker::Requeue;
 
 use super::*;
 use crate::controller::{REST, requeue};

@@ -2,8 +2,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use shared::runtime::events::EventType;
 use shared::testing::object;
+use shared::working::events::EventType;
 
 use super::*;
 use crate::memory::topology::zone_ratios;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared::api::resource::Resource;
-use shared::runtime::discovery::Discovery;
+use shared::transport::discovery::Discovery;
 
 /// The verbs that a kind must support.
 const VERBS: [&str; 3] = ["delete", "list", "watch"];
@@ -43,7 +43,7 @@ pub(super) fn plan(running: &BTreeMap<&Resource, bool>, discovery: &Discovery) -
 #[cfg(test)]
 mod tests {
     use shared::api::intern::Text;
-    use shared::runtime::discovery::Served;
+    use shared::transport::discovery::Served;
 
     use super::*;
 

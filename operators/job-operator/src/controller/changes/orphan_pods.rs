@@ -1,9 +1,9 @@
 //! Which pods are synced because no Job may count them any more.
 
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
-use shared::runtime::effect::Effect;
-use shared::runtime::queue::Cause;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
 
 use crate::objects::Job;
 use crate::objects::pod::Pod;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
-use shared::runtime::cache::Change;
+use shared::following::cache::Change;
 
 use crate::memory::Memory;
 use crate::metrics::JobMetrics;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shared::api::intern::Text;
 use shared::api::pod::LIVE;
 use shared::api::resource::Resource;
-use shared::runtime::discovery::{Discovery, Served};
+use shared::transport::discovery::{Discovery, Served};
 
 use crate::objects::Evaluator;
 use crate::observe::Wanted;

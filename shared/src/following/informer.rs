@@ -1,0 +1,422 @@
+//! Follows one resource: list, watch, and again from where it stopped; the [`Cache`] is its result.
+//!
+//! Our own reflector over the client's streams: it decodes a watch line straight into a lean view, shows bookmarks
+//! (read-your-writes is woken by them), and passes over a single object that does not decode
+//! (docs/decisions/0002-own-reflector.md).
+//! Left out: periodic resyncs. What upstream's resync heals (a lost timer, an expectation that expired) has its own
+//! wake-up here.
+
+mod on_demand;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::TryFutureExt;
+use futures::future::try_join_all;
+use tokio::sync::watch;
+
+use crate::api::intern::Text;
+use crate::api::object::{Key, Kind, Object, ResourceVersion};
+use crate::api::resource::Resource;
+use crate::following::cache::{Cache, Change, IndexId, IndexValue, Indices, Part, Progress};
+use crate::following::collection::Collection;
+use crate::following::demand::Demand;
+pub use crate::following::demand::{Need, Needed};
+pub use crate::following::feed::{Feeder, Running};
+pub use crate::following::health::Health;
+use crate::following::reflector;
+pub use crate::following::reflector::Store;
+use crate::following::source::{Follow, Source};
+use crate::following::watched::Watched;
+use crate::transport::client::{Accept, Client};
+use on_demand::Follower;
+
+/// Told of each change after the cache has it, from the start of work on, and then of all that is there as added; it only
+/// enqueues keys, so it must be quick and must not block.
+pub type Handler<T> = Box<dyn Fn(Change<'_, T>) + Send + Sync>;
+
+/// One resource to follow: declare indices, take the cache, add handlers, then hand it to
+/// [`crate::process::run::Setup::watch`].
+pub struct Informer<T> {
+    source: Source,
+    cache: Arc<Cache<T>>,
+    handlers: Handlers<T>,
+}
+
+struct Handlers<T> {
+    at_any_time: Vec<Handler<T>>,
+    once_started: Vec<Handler<T>>,
+}
+
+impl<T> Default for Handlers<T> {
+    fn default() -> Self {
+        Self { at_any_time: Vec::new(), once_started: Vec::new() }
+    }
+}
+
+/// A cache, and the handlers of its changes once work has started. Until then nobody would do anything about them, and
+/// what they are worth is in the cache.
+pub(super) struct Cached<T> {
+    pub(super) cache: Arc<Cache<T>>,
+    handlers: Handlers<T>,
+    has_started: AtomicBool,
+    health: Arc<Health>,
+}
+
+impl<T: Object> Cached<T> {
+    fn notify(&self, change: Change<'_, T>) {
+        self.handlers.at_any_time.iter().for_each(|handler| self.tell(handler, change));
+        if self.has_started.load(Ordering::Relaxed) {
+            self.handlers.once_started.iter().for_each(|handler| self.tell(handler, change));
+        }
+    }
+
+    /// A handler that panics costs what it would have enqueued: the object would otherwise end the process at every start.
+    fn tell(&self, handler: &Handler<T>, change: Change<'_, T>) {
+        if catch_unwind(AssertUnwindSafe(|| handler(change))).is_ok() {
+            return;
+        }
+        let key = &change.latest().meta().key;
+        tracing::error!(resource = self.health.resource, %key, "a handler of an object's change panicked");
+        self.health.cannot_read(key.clone(), "a handler of its change panicked".to_owned());
+        if let Change::Deleted(_) = change {
+            self.health.can_read(key);
+        }
+    }
+
+    /// All of it is one step of the process's only thread: no change comes in between.
+    pub(super) fn start(&self) {
+        self.has_started.store(true, Ordering::Relaxed);
+        for object in self.cache.all() {
+            self.handlers.once_started.iter().for_each(|handler| self.tell(handler, Change::Added(&object)));
+        }
+    }
+}
+
+/// One list and watch that fills a cache, alone or with others.
+pub(super) struct PartStore<T> {
+    pub(super) cached: Arc<Cached<T>>,
+    part: Part,
+    progress: watch::Sender<Progress>,
+    /// The demand for which it is followed; none if it is followed for ever.
+    demand: Option<Demand>,
+}
+
+impl<T: Object> Store<T> for PartStore<T> {
+    fn apply(&self, object: Arc<T>) {
+        self.cached.cache.apply(self.part, &object, |change| self.cached.notify(change));
+    }
+
+    fn delete(&self, last: Arc<T>) {
+        self.cached.cache.delete(self.part, &last, |change| self.cached.notify(change));
+    }
+
+    fn delete_unread(&self, key: &Key) {
+        if let Some(last) = self.cached.cache.get(key) {
+            self.delete(last);
+        }
+    }
+
+    fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>) {
+        let Cached { cache, .. } = &*self.cached;
+        let kept = unreadable.keys().filter_map(|key| cache.get(key));
+        let live = live.into_iter().chain(kept).collect();
+        cache.reset(self.part, live, |change| self.cached.notify(change));
+    }
+
+    fn listed(&self, version: ResourceVersion, list: u64) {
+        Progress::listed(&self.progress, version, list);
+        if let Some(demand) = &self.demand {
+            demand.has_changed();
+        }
+    }
+
+    fn advance(&self, version: ResourceVersion) {
+        Progress::advance(&self.progress, version);
+    }
+}
+
+/// The description of an informer, before its cache exists.
+pub struct InformerBuilder<T> {
+    resource: Resource,
+    namespace: Text,
+    accept: Accept,
+    field_selector: Cow<'static, str>,
+    label_selector: Cow<'static, str>,
+    indices: Indices<T>,
+}
+
+impl<T: Kind> InformerBuilder<T> {
+    /// All objects of the view's kind.
+    pub fn new() -> Self {
+        Self::of(T::RESOURCE)
+    }
+}
+
+impl<T: Kind> Default for InformerBuilder<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Object> InformerBuilder<T> {
+    /// All objects of a resource that is known only at run time.
+    pub fn of(resource: Resource) -> Self {
+        Self {
+            resource,
+            namespace: Text::default(),
+            accept: Accept::Object,
+            field_selector: Cow::Borrowed(""),
+            label_selector: Cow::Borrowed(""),
+            indices: Indices::default(),
+        }
+    }
+
+    /// Asks for metadata only (`PartialObjectMetadata`).
+    #[must_use]
+    pub fn metadata_only(mut self) -> Self {
+        self.accept = Accept::Metadata;
+        self
+    }
+
+    /// Narrows to one namespace by its path, so that a right in this namespace is enough.
+    #[must_use]
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Text::new(namespace);
+        self
+    }
+
+    /// Narrows by a field selector, as the API writes it.
+    #[must_use]
+    pub fn fields(mut self, selector: impl Into<Cow<'static, str>>) -> Self {
+        self.field_selector = selector.into();
+        self
+    }
+
+    /// Narrows by a label selector, as the API writes it.
+    #[must_use]
+    pub fn labels(mut self, selector: impl Into<Cow<'static, str>>) -> Self {
+        self.label_selector = selector.into();
+        self
+    }
+
+    /// Adds an index.
+    pub fn index(&mut self, index: impl Fn(&T, &mut dyn FnMut(IndexValue)) + Send + Sync + 'static) -> IndexId {
+        self.indices.add(index)
+    }
+
+    /// Adds the index that claiming needs: see [`Indices::add_controller`].
+    pub fn index_by_controller(&mut self) -> IndexId {
+        self.indices.add_controller()
+    }
+
+    /// Adds an index by namespace.
+    pub fn index_by_namespace(&mut self) -> IndexId {
+        self.indices.add_namespace()
+    }
+
+    /// The informer, its cache still empty.
+    pub fn build(self) -> Informer<T> {
+        let Self { resource, namespace, accept, field_selector, label_selector, indices } = self;
+        let health = Arc::new(Health::new(resource.to_string()));
+        let cache = Arc::new(Cache::new(indices));
+        let source = Source {
+            streams_list: namespace.is_empty() && !accept.has_protobuf_lists(&resource),
+            resource,
+            namespace,
+            accept,
+            field_selector,
+            label_selector,
+            watch_fields: Cow::Borrowed(""),
+            health,
+        };
+        Informer { source, cache, handlers: Handlers::default() }
+    }
+}
+
+impl<T: Object> Informer<T> {
+    /// The cache that this informer fills.
+    pub fn cache(&self) -> Arc<Cache<T>> {
+        Arc::clone(&self.cache)
+    }
+
+    /// Adds a handler of changes. When work starts it gets all objects that are there, as added.
+    pub fn on_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
+        self.handlers.once_started.push(Box::new(handler));
+    }
+
+    /// To follow how far the cache has come.
+    pub fn follow(&self) -> Follow {
+        self.source.follow(self.cache.subscribe(), &self.cache)
+    }
+
+    /// The need of those objects that `needs` picks: see [`crate::process::run::Setup::watch_while`]. They are always
+    /// followed themselves: objects that are let go tell no handler, and would count for ever.
+    pub fn need(&mut self, needs: impl Fn(&T) -> bool + Send + Sync + 'static) -> Need {
+        let need = Need::default();
+        self.adds_to(&need, needs);
+        need
+    }
+
+    /// As [`Self::need`] where each object needs something else: see [`crate::process::run::Setup::watch_on_nodes`].
+    pub fn need_by_name(&mut self, needs: impl Fn(&T) -> bool + Send + Sync + 'static) -> Need {
+        let need = Need::default();
+        let noting = need.clone();
+        self.on_change_at_any_time(move |change| noting.note_by_name(&change, &needs));
+        need
+    }
+
+    /// Counts these objects to a need that others have too.
+    pub fn adds_to(&mut self, need: &Need, needs: impl Fn(&T) -> bool + Send + Sync + 'static) {
+        let need = need.clone();
+        // A standby follows what it will need at once.
+        self.on_change_at_any_time(move |change| need.note(&change, &needs));
+    }
+
+    /// Adds a handler of changes that runs on a standby too, for what a later look at the cache would not show.
+    pub fn on_change_at_any_time(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
+        self.handlers.at_any_time.push(Box::new(handler));
+    }
+
+    /// To bring the cache up to a moment.
+    pub(crate) fn collection(&self) -> Collection {
+        Collection::new(&self.source, self.follow())
+    }
+
+    /// This informer's health, which outlives it.
+    pub fn health(&self) -> Arc<Health> {
+        Arc::clone(&self.source.health)
+    }
+
+    /// Follows the resource for as long as the future is polled; the other part is called once, when work starts.
+    pub fn run(self, client: Client) -> (impl Future<Output = ()> + Send, impl FnOnce() + Send) {
+        let (source, store) = self.asleep();
+        let cached = Arc::clone(&store.cached);
+        (reflector::run(source, store, client), move || cached.start())
+    }
+
+    /// As [`Self::run`], while something needs it; all that is followed for these fills one cache.
+    pub(crate) fn run_on_demand(
+        self,
+        demands: Vec<Demand>,
+        client: &Client,
+        watched: &Watched,
+    ) -> (impl Future<Output = anyhow::Result<()>> + Send + use<T>, impl FnOnce() + Send + use<T>) {
+        let (source, PartStore { cached, .. }) = self.asleep();
+        let follow = |demand: Demand| {
+            let (source, cached, client) = (demand.source(&source), Arc::clone(&cached), client.clone());
+            Follower { demand, source, cached, client, watched: watched.clone() }.run()
+        };
+        let following = try_join_all(demands.into_iter().map(follow)).map_ok(drop);
+        (following, move || cached.start())
+    }
+
+    pub(super) fn asleep(self) -> (Source, PartStore<T>) {
+        let Self { source, cache, handlers } = self;
+        let progress = cache.progress_sender();
+        let cached = Arc::new(Cached {
+            cache,
+            handlers,
+            has_started: AtomicBool::new(false),
+            health: Arc::clone(&source.health),
+        });
+        (source, PartStore { cached, part: Part::default(), progress, demand: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::api::object::{Meta, NoAnnotations};
+    use crate::api::resource::PODS;
+
+    #[derive(serde::Deserialize)]
+    struct Pod {
+        metadata: Meta,
+    }
+
+    impl Object for Pod {
+        type Annotations = NoAnnotations;
+        fn meta(&self) -> &Meta {
+            &self.metadata
+        }
+    }
+
+    fn at(name: &str, version: u64) -> Arc<Pod> {
+        let meta = format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#);
+        Arc::new(serde_json::from_str(&meta).unwrap())
+    }
+
+    #[test]
+    fn one_namespace_is_asked_for_by_its_path() {
+        let informer = InformerBuilder::<Pod>::of(PODS).namespace("a").fields("spec.nodeName=n").build();
+        let path = |source: &Source| source.path(&[]);
+        assert_eq!(path(&informer.source), "/api/v1/namespaces/a/pods?fieldSelector=spec.nodeName%3Dn");
+        assert!(!informer.source.streams_list);
+        // Where it is followed on demand, too.
+        let all = informer.source.within(&Text::default());
+        assert_eq!(path(&all), path(&informer.source));
+        let whole = InformerBuilder::<Pod>::of(PODS).build().source;
+        assert_eq!(path(&whole.within(&Text::default())), "/api/v1/pods");
+        assert_eq!(path(&whole.within(&Text::new("b"))), "/api/v1/namespaces/b/pods");
+    }
+
+    #[test]
+    fn handlers_sleep_until_work_starts_and_are_then_told_of_what_is_there() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let mut informer = InformerBuilder::<Pod>::of(PODS).build();
+        let tell = |told: &Arc<Mutex<Vec<String>>>, handler: &'static str| {
+            let told = Arc::clone(told);
+            move |change: Change<'_, Pod>| {
+                let what = match change {
+                    Change::Added(_) => "added",
+                    Change::Updated { .. } => "updated",
+                    Change::Deleted(_) => "deleted",
+                };
+                told.lock().unwrap().push(format!("{handler}: {} {what}", change.latest().metadata.name()));
+            }
+        };
+        informer.on_change(tell(&told, "all"));
+        let ever = Arc::new(Mutex::new(Vec::new()));
+        informer.on_change_at_any_time(tell(&ever, "ever"));
+        let (_, store) = informer.asleep();
+        store.apply(at("gone", 1));
+        store.apply(at("a", 1));
+        store.apply(at("a", 2));
+        store.delete(at("gone", 1));
+        assert_eq!(*told.lock().unwrap(), [""; 0]);
+        let before = ["ever: gone added", "ever: a added", "ever: a updated", "ever: gone deleted"];
+        assert_eq!(*ever.lock().unwrap(), before);
+        store.cached.start();
+        assert_eq!(*ever.lock().unwrap(), before, "it knows of them");
+        assert_eq!(std::mem::take(&mut *told.lock().unwrap()), ["all: a added"]);
+        store.apply(at("a", 3));
+        store.apply(at("b", 1));
+        store.delete(at("a", 3));
+        assert_eq!(*told.lock().unwrap(), ["all: a updated", "all: b added", "all: a deleted"]);
+    }
+
+    #[test]
+    fn a_handler_that_panics_costs_its_object_and_neither_other_handlers_nor_other_objects() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let mut informer = InformerBuilder::<Pod>::of(PODS).build();
+        let health = informer.health();
+        informer.on_change(|change| assert_ne!(change.latest().metadata.name(), "sick"));
+        let names = Arc::clone(&told);
+        informer.on_change(move |change| names.lock().unwrap().push(change.latest().metadata.name().to_owned()));
+        let (_, store) = informer.asleep();
+        store.apply(at("sick", 1));
+        store.cached.start();
+        store.apply(at("well", 2));
+        assert_eq!(*told.lock().unwrap(), ["sick", "well"]);
+        assert_eq!((health.decode_errors(), health.unreadable().len()), (1, 1));
+        store.delete(at("sick", 3));
+        assert_eq!((health.decode_errors(), health.unreadable().len()), (2, 0));
+        assert_eq!(store.cached.cache.all().len(), 1);
+    }
+}

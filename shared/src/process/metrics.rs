@@ -1,0 +1,370 @@
+//! The metrics of `/metrics`, under upstream's names and labels where upstream has them, so that existing dashboards
+//! work.
+//!
+//! The code that counts shares its counters with this registry. Values that another part already has (how long syncs
+//! have run, whether caches are synced, the process's memory) are read at each scrape. Left out: a global registry, and
+//! stability levels in the help texts.
+
+mod process;
+mod state;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Metric, Registry};
+
+use crate::following::followed::Followed;
+use crate::transport::client::RequestObserver;
+use crate::transport::identity::{KUBERNETES_VERSION, VERSION};
+use crate::working::events::EventMetrics;
+use crate::working::queue::{Observer, Queue};
+
+/// The content type of [`Metrics::to_text`], by which Prometheus chooses its parser.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// One label: upstream's `name`, or `resource`, which only the operators have.
+type Label = [(&'static str, &'static str); 1];
+
+/// All metrics of a process; cheap to clone.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Mutex<Registry>>,
+    families: Arc<Families>,
+    state: state::State,
+}
+
+impl Metrics {
+    /// The metrics of the operator of this name.
+    pub fn new(operator: &'static str) -> Self {
+        let mut registry = Registry::default();
+        let families = Families::default();
+        families.register(&mut registry);
+        let build = [("name", operator), ("version", VERSION), ("kubernetes_version", KUBERNETES_VERSION)];
+        registry.register(
+            "operator_build",
+            "This build, and the Kubernetes release whose behaviour it has",
+            Info::new(build),
+        );
+        let state = state::State::default();
+        registry.register_collector(Box::new(state.clone()));
+        registry.register_collector(Box::new(process::Process));
+        Self { registry: Arc::new(Mutex::new(registry)), families: Arc::new(families), state }
+    }
+
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a metric of an operator's own, under upstream's name; `_total` is added to a counter's.
+    pub fn register(&self, name: &'static str, help: &'static str, metric: impl Metric) {
+        self.registry().register(name, help, metric);
+    }
+
+    /// Adds a collector whose values are read at each scrape.
+    pub fn register_collector(&self, collector: impl Collector) {
+        self.registry().register_collector(Box::new(collector));
+    }
+
+    /// The observer of a new queue of this name; [`Self::watch_queue`] adds the values that are read from the queue.
+    pub fn queue(&self, name: &'static str) -> QueueMetrics {
+        let families = &self.families;
+        let label: Label = [("name", name)];
+        QueueMetrics {
+            adds: families.queue_adds.get_or_create_owned(&label),
+            depth: families.queue_depth.get_or_create_owned(&label),
+            retries: families.queue_retries.get_or_create_owned(&label),
+            waited: families.queue_waited.get_or_create_owned(&label),
+            worked: families.queue_worked.get_or_create_owned(&label),
+        }
+    }
+
+    /// Shows how long the running syncs of this queue have run.
+    pub fn watch_queue(&self, queue: &Queue) {
+        self.state.add_queue(queue.clone());
+    }
+
+    /// Shows the state of all that the process follows.
+    pub(crate) fn watch_informers(&self, followed: Followed) {
+        self.state.set_informers(followed);
+    }
+
+    /// Shows how many syncs of the workers of this name have panicked.
+    pub fn watch_panics(&self, name: &'static str, panics: Arc<AtomicU64>) {
+        self.state.add_panics(name, panics);
+    }
+
+    /// The metrics of the client for the apiserver at this host (and port).
+    pub fn client(&self, host: &str) -> ClientMetrics {
+        ClientMetrics { families: Arc::clone(&self.families), host: host.into() }
+    }
+
+    /// The metrics of the election for the Lease of this name.
+    pub fn leader(&self, name: &'static str) -> LeaderMetrics {
+        let label: Label = [("name", name)];
+        LeaderMetrics {
+            is_leader: self.families.leader_status.get_or_create_owned(&label),
+            slow_path: self.families.leader_slow_path.get_or_create_owned(&label),
+        }
+    }
+
+    /// The metrics of the event recorder.
+    pub fn events(&self) -> EventMetrics {
+        let counter = |outcome| self.families.events.get_or_create_owned(&[("outcome", outcome)]);
+        EventMetrics {
+            posted: counter("posted"),
+            filtered: counter("filtered"),
+            dropped: counter("dropped"),
+            failed: counter("failed"),
+        }
+    }
+
+    /// All metrics as `OpenMetrics` text, which [`CONTENT_TYPE`] announces.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string fails only if a collector does; the metrics before it are still useful.
+        if let Err(error) = text::encode(&mut text, &self.registry()) {
+            tracing::error!(%error, "cannot encode all metrics");
+        }
+        text
+    }
+}
+
+/// Makes a histogram with these buckets.
+#[derive(Clone)]
+struct Buckets(&'static [f64]);
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(self.0.iter().copied())
+    }
+}
+
+/// Makes a histogram with the work queue's buckets: 10 ns, ten times as long each, to 10 s.
+#[derive(Clone, Default)]
+struct QueueBuckets;
+
+impl MetricConstructor<Histogram> for QueueBuckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(exponential_buckets(10e-9, 10.0, 10))
+    }
+}
+
+const REQUEST_BUCKETS: Buckets = Buckets(&[0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0]);
+
+/// Names and help texts: staging/src/k8s.io/component-base/metrics/prometheus/{workqueue,restclient}/metrics.go and
+/// clientgo/leaderelection/metrics.go.
+struct Families {
+    queue_adds: Family<Label, Counter>,
+    queue_depth: Family<Label, Gauge>,
+    queue_retries: Family<Label, Counter>,
+    queue_waited: Family<Label, Histogram, QueueBuckets>,
+    queue_worked: Family<Label, Histogram, QueueBuckets>,
+    requests: Family<RequestLabels, Counter>,
+    request_duration: Family<VerbLabels, Histogram, Buckets>,
+    leader_status: Family<Label, Gauge>,
+    leader_slow_path: Family<Label, Counter>,
+    events: Family<Label, Counter>,
+}
+
+impl Default for Families {
+    fn default() -> Self {
+        Self {
+            queue_adds: Family::default(),
+            queue_depth: Family::default(),
+            queue_retries: Family::default(),
+            queue_waited: Family::new_with_constructor(QueueBuckets),
+            queue_worked: Family::new_with_constructor(QueueBuckets),
+            requests: Family::default(),
+            request_duration: Family::new_with_constructor(REQUEST_BUCKETS),
+            leader_status: Family::default(),
+            leader_slow_path: Family::default(),
+            events: Family::default(),
+        }
+    }
+}
+
+impl Families {
+    fn register(&self, registry: &mut Registry) {
+        let Self {
+            queue_adds,
+            queue_depth,
+            queue_retries,
+            queue_waited,
+            queue_worked,
+            requests,
+            request_duration,
+            leader_status,
+            leader_slow_path,
+            events,
+        } = self;
+        registry.register("workqueue_adds", "Total number of adds handled by workqueue", queue_adds.clone());
+        registry.register("workqueue_depth", "Current depth of workqueue", queue_depth.clone());
+        registry.register("workqueue_retries", "Total number of retries handled by workqueue", queue_retries.clone());
+        let help = "How long in seconds an item stays in workqueue before being requested";
+        registry.register("workqueue_queue_duration_seconds", help, queue_waited.clone());
+        let help = "How long in seconds processing an item from workqueue takes";
+        registry.register("workqueue_work_duration_seconds", help, queue_worked.clone());
+        let help = "Number of HTTP requests, partitioned by status code, method, and host";
+        registry.register("rest_client_requests", help, requests.clone());
+        let help = "Request latency in seconds. Broken down by verb, and host";
+        registry.register("rest_client_request_duration_seconds", help, request_duration.clone());
+        let help = "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates \
+                    master. 'name' is the string used to identify the lease. Please make sure to group by name";
+        registry.register("leader_election_master_status", help, leader_status.clone());
+        let help = "Total number of slow path exercised in renewing leader leases. 'name' is the string used to \
+                    identify the lease. Please make sure to group by name";
+        registry.register("leader_election_slowpath", help, leader_slow_path.clone());
+        let help = "Number of events, partitioned by what became of them: posted, filtered (as spam), dropped (the \
+                    queue was full), or failed";
+        registry.register("events", help, events.clone());
+    }
+}
+
+/// The metrics of one work queue.
+pub struct QueueMetrics {
+    adds: Counter,
+    depth: Gauge,
+    retries: Counter,
+    waited: Histogram,
+    worked: Histogram,
+}
+
+impl Observer for QueueMetrics {
+    fn added(&self) {
+        self.adds.inc();
+    }
+
+    fn depth(&self, keys: usize) {
+        self.depth.set(i64::try_from(keys).unwrap_or(i64::MAX));
+    }
+
+    fn dequeued(&self, waited: Duration) {
+        self.waited.observe(waited.as_secs_f64());
+    }
+
+    fn worked(&self, took: Duration) {
+        self.worked.observe(took.as_secs_f64());
+    }
+
+    fn retried(&self) {
+        self.retries.inc();
+    }
+}
+
+/// The metrics of one client.
+#[derive(Clone)]
+pub struct ClientMetrics {
+    families: Arc<Families>,
+    host: Arc<str>,
+}
+
+impl ClientMetrics {
+    /// Counts a request that was answered with `code`, or not at all, after this time.
+    pub fn request(&self, method: &Method, code: Option<StatusCode>, took: Duration) {
+        let host = Host(Arc::clone(&self.host));
+        let verb = VerbLabels { verb: Verb(method.clone()), host: host.clone() };
+        self.families.request_duration.get_or_create(&verb).observe(took.as_secs_f64());
+        let labels = RequestLabels { code: Code(code), method: Verb(method.clone()), host };
+        self.families.requests.get_or_create(&labels).inc();
+    }
+
+    /// For [`crate::transport::client::ClientOptions`].
+    pub fn observer(self) -> RequestObserver {
+        Arc::new(move |method, code, took| self.request(method, code, took))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    code: Code,
+    method: Verb,
+    host: Host,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerbLabels {
+    verb: Verb,
+    host: Host,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Code(Option<StatusCode>);
+
+impl EncodeLabelValue for Code {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        // client-go's word for a request without an answer.
+        self.0.as_ref().map_or("<error>", StatusCode::as_str).encode(encoder)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Verb(Method);
+
+impl EncodeLabelValue for Verb {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        self.0.as_str().encode(encoder)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Host(Arc<str>);
+
+impl EncodeLabelValue for Host {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        (&*self.0).encode(encoder)
+    }
+}
+
+/// The metrics of one election.
+#[derive(Clone)]
+pub struct LeaderMetrics {
+    is_leader: Gauge,
+    slow_path: Counter,
+}
+
+impl LeaderMetrics {
+    /// Whether this process leads from now on.
+    pub fn leads(&self, is_leader: bool) {
+        self.is_leader.set(i64::from(is_leader));
+    }
+
+    /// The Lease had to be read before it could be renewed.
+    pub fn slow_path(&self) {
+        self.slow_path.inc();
+    }
+}
+
+/// The syncs of one controller that were put off because a cache was behind, by resource.
+pub struct StaleSyncSkips(Family<[(&'static str, String); 2], Counter>);
+
+impl StaleSyncSkips {
+    /// Registers them under upstream's name and help.
+    pub fn register(metrics: &Metrics, name: &'static str, help: &'static str) -> Self {
+        let skips = Family::default();
+        metrics.register(name, help, skips.clone());
+        Self(skips)
+    }
+
+    /// Counts one; `resource` is the one whose cache is behind, as upstream prints it: `statefulsets.apps`.
+    pub fn count(&self, resource: &str) {
+        let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
+        self.0.get_or_create(&[("group", group.to_owned()), ("resource", resource.to_owned())]).inc();
+    }
+}
+
+fn count(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! After etcd was restored from a backup: versions have fallen, watches that go on from the old ones stay silent, and
+//! what this process remembers of its writes is of a history that is no more.
+//!
+//! Left out: noticing a restore without a Lease while the apiserver goes on running; its watches must be cut for that.
+
+use tokio::sync::watch::Receiver;
+
+use crate::following::followed::Followed;
+use crate::transport::client::{Client, RETURN_SPREAD};
+use crate::working::queue::Queue;
+
+/// Forgets what is remembered of versions and of objects under way.
+pub(super) type OnRestore = Box<dyn Fn() + Send + Sync>;
+
+/// The parts that start over.
+pub(super) struct StartOver {
+    pub(super) followed: Followed,
+    pub(super) on_restore: Vec<OnRestore>,
+    pub(super) queues: Vec<Queue>,
+}
+
+impl StartOver {
+    /// Starts over each time the Lease shows a restore.
+    pub(super) async fn with_lease(self, mut restores: Receiver<u64>) {
+        while restores.changed().await.is_ok() {
+            self.start_over().await;
+        }
+    }
+
+    /// Starts over where the server's versions are below those that are known: once it answers after anything has
+    /// failed, for in a restore every watch breaks.
+    pub(super) async fn without_lease(self, client: Client) {
+        let mut gaps = client.gaps();
+        while gaps.changed().await.is_ok() {
+            if self.followed.is_ahead_of(&client).await {
+                self.start_over().await;
+            }
+        }
+    }
+
+    /// Lists everything anew, forgets, and lets no key wait for what may never come.
+    async fn start_over(&self) {
+        tracing::warn!("etcd was restored from a backup; relisting everything");
+        self.followed.relist().await;
+        for forget in &self.on_restore {
+            forget();
+        }
+        for queue in &self.queues {
+            queue.add_all_spread(RETURN_SPREAD);
+        }
+        tracing::info!("caches match the restored etcd");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use tokio::sync::watch;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::api::object::{Key, Object};
+    use crate::api::resource::PODS;
+    use crate::following::cache::Cache;
+    use crate::following::informer::InformerBuilder;
+    use crate::testing::apiserver::{Connection, Server};
+    use crate::testing::pod;
+    use crate::working::control::Written;
+    use crate::working::queue::Backoff;
+
+    /// Waits until exactly these pods are cached.
+    async fn cached(cache: &Cache<Written>, names: &[&str]) {
+        let mut progress = cache.subscribe();
+        let as_wanted = progress.wait_for(|_| {
+            let mut found: Vec<String> = cache.all().iter().map(|pod| pod.meta().name().to_owned()).collect();
+            found.sort();
+            found == names
+        });
+        timeout(Duration::from_secs(10), as_wanted).await.expect("the cache has them in time").unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_restore_all_is_forgotten_and_keys_that_wait_are_looked_at() {
+        let (queue, forgotten) = (Queue::new("test", Backoff::default(), None), Arc::new(AtomicU64::new(0)));
+        let key = Key::new("ns", "web");
+        Queue::start(std::slice::from_ref(&queue), || {});
+        queue.add_after(&key, Duration::from_secs(300), "");
+        let counted = Arc::clone(&forgotten);
+        let forget = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        };
+        let start_over = StartOver {
+            followed: Followed::default(),
+            on_restore: vec![Box::new(forget)],
+            queues: vec![queue.clone()],
+        };
+        let (lease, restores) = watch::channel(0_u64);
+        tokio::spawn(start_over.with_lease(restores));
+        tokio::task::yield_now().await;
+        assert_eq!(forgotten.load(Ordering::Relaxed), 0);
+        lease.send_modify(|restores| *restores += 1);
+        let soon = timeout(Duration::from_secs(2), queue.next()).await;
+        assert_eq!(soon.unwrap(), Some(key));
+        assert_eq!(forgotten.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_lease_a_restore_is_noticed_although_every_request_was_answered() {
+        let server = Server::new();
+        server.add(&pod("a"));
+        let backup = server.back_up();
+        server.add(&pod("b"));
+        let client = server.client(&Connection::default());
+        let informer = InformerBuilder::<Written>::of(PODS).build();
+        let (cache, mut followed) = (informer.cache(), Followed::default());
+        followed.add(informer.collection());
+        tokio::spawn(informer.run(client.clone()).0);
+        tokio::spawn(StartOver { followed, on_restore: Vec::new(), queues: Vec::new() }.without_lease(client));
+        cached(&cache, &["a", "b"]).await;
+
+        server.cut_watches("pods");
+        server.add(&pod("c"));
+        cached(&cache, &["a", "b", "c"]).await;
+        server.restore(backup);
+        cached(&cache, &["a"]).await;
+        server.add(&pod("d"));
+        cached(&cache, &["a", "d"]).await;
+    }
+}

@@ -1,0 +1,427 @@
+//! Authorization: asks the apiserver, by TokenReview and SubjectAccessReview, and keeps its answers for 10 s.
+//!
+//! Anybody can cause reviews, so they have a client of their own with a limit, and nothing else waits behind them. A
+//! token is kept as a hash under a key of this process: a dump of its memory gives nobody a token. As upstream's
+//! delegating authentication and authorization: no token means `system:anonymous`, members of `system:masters` may see
+//! everything, and paths that are always allowed need no review.
+//! Left out: client certificates, request headers of an aggregator, and retries: the next request asks again.
+//!
+//! Upstream: staging/src/k8s.io/apiserver/pkg/server/options/{authentication,authorization}.go.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, StatusCode, Uri};
+use ring::hmac;
+use ring::rand::SystemRandom;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
+
+use super::{JSON, ServingError, TEXT};
+use crate::api::explain::Subject;
+use crate::api::json;
+use crate::transport::client::{Accept, Client, Limit};
+use crate::working::control::AccessStatus;
+use crate::working::control::review::{ACCESS_REVIEWS, Review};
+
+/// `CacheTTL`, `AllowCacheTTL` and `DenyCacheTTL`.
+const KEPT: Duration = Duration::from_secs(10);
+const KEPT_MAX: usize = 64;
+/// `TokenRequestTimeout` and `ClientTimeout`.
+const REVIEW_MAX: Duration = Duration::from_secs(10);
+/// A scraper needs two reviews in 10 s. A visitor that asks for more waits, and the apiserver doesn't notice.
+const REVIEWS: Limit = Limit { qps: 5.0, burst: 10 };
+const REVIEWS_AT_ONCE: usize = 4;
+
+const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+
+/// Why a visitor gets something else than what was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Denied {
+    /// The token is not valid, or nobody could say.
+    Unauthorized,
+    /// The visitor may not do this.
+    Forbidden(String),
+    /// Nobody could say.
+    Unknown(String),
+}
+
+impl Denied {
+    /// Code, content type and body, as upstream's.
+    pub(super) fn into_parts(self) -> (StatusCode, &'static str, String) {
+        let status = |code: StatusCode, reason: &str, message: &str| {
+            let details = (code == StatusCode::FORBIDDEN).then_some(Empty {});
+            let status = Status {
+                kind: "Status",
+                api_version: "v1",
+                metadata: Empty {},
+                outcome: "Failure",
+                message,
+                reason,
+                details,
+                code: code.as_u16(),
+            };
+            (code, JSON, String::from_utf8_lossy(&json(&status)).into_owned() + "\n")
+        };
+        match self {
+            Self::Unauthorized => status(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized"),
+            Self::Forbidden(message) => status(StatusCode::FORBIDDEN, "Forbidden", &message),
+            Self::Unknown(message) => (StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{message}\n")),
+        }
+    }
+}
+
+/// `metav1.Status` in upstream's order of fields.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status<'a> {
+    kind: &'a str,
+    api_version: &'a str,
+    metadata: Empty,
+    #[serde(rename = "status")]
+    outcome: &'a str,
+    message: &'a str,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Empty>,
+    code: u16,
+}
+
+#[derive(Serialize)]
+struct Empty {}
+
+/// `UserInfo` of a TokenReview; all of it goes on into the SubjectAccessReview.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct User {
+    username: String,
+    uid: String,
+    groups: Vec<String>,
+    extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    fn anonymous() -> Self {
+        let groups = vec!["system:unauthenticated".to_owned()];
+        Self { username: "system:anonymous".to_owned(), groups, ..Self::default() }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct TokenStatus {
+    authenticated: bool,
+    user: User,
+    error: String,
+}
+
+/// The action that a client asks permission for.
+#[derive(Clone, Copy)]
+pub(super) enum Access<'a> {
+    /// See or change what is under this path.
+    Path { verb: &'a str, path: &'a str },
+    /// Read what is said about an object, which who may get the object may.
+    Object(&'a Subject),
+}
+
+impl fmt::Display for Access<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path { verb, path } => write!(f, "{verb} path {path:?}"),
+            Self::Object(object) => write!(f, "get {object}"),
+        }
+    }
+}
+
+/// In the form that a SubjectAccessReview has it.
+impl Serialize for Access<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (kind, attributes) = match self {
+            Self::Path { verb, path } => ("nonResourceAttributes", json!({"path": path, "verb": verb})),
+            Self::Object(Subject { group, version, resource, namespace, name }) => {
+                // That of a namespace is itself: a RoleBinding in it counts.
+                // Upstream: `NewRequestInfo`, staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go.
+                let namespace = if group.is_empty() && resource == "namespaces" { name } else { namespace };
+                let attributes = json!({"verb": "get", "group": group, "version": version, "resource": resource,
+                    "namespace": namespace, "name": name});
+                ("resourceAttributes", attributes)
+            }
+        };
+        serializer.collect_map([(kind, attributes)])
+    }
+}
+
+/// Asks, and remembers for a short time.
+pub(super) struct Auth {
+    reviewer: Arc<Reviewer>,
+    always_allowed: Vec<String>,
+    /// Of the hashes of tokens.
+    token_key: hmac::Key,
+    users: Kept<TokenHash, TokenStatus>,
+    /// By the review as it was sent: the user and the action.
+    accesses: Kept<Bytes, AccessStatus>,
+}
+
+/// HMAC-SHA256.
+type TokenHash = [u8; 32];
+
+impl Auth {
+    /// Reviews on a connection of its own, as `client`.
+    pub(super) fn new(client: &Client, always_allowed: Vec<String>) -> Result<Self, ServingError> {
+        Ok(Self {
+            reviewer: Arc::new(Reviewer {
+                client: client.beside(Some(REVIEWS))?,
+                at_once: Arc::new(Semaphore::new(REVIEWS_AT_ONCE)),
+            }),
+            always_allowed,
+            token_key: hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
+                .map_err(|_| ServingError::Randomness)?,
+            users: Kept::default(),
+            accesses: Kept::default(),
+        })
+    }
+
+    /// Whether the sender of these headers may do this.
+    pub(super) async fn check(&self, access: Access<'_>, uri: &Uri, headers: &HeaderMap) -> Result<(), Denied> {
+        let user = match bearer_token(headers) {
+            Some(token) => self.user(token).await?,
+            None => User::anonymous(),
+        };
+        let path = uri.path();
+        if user.groups.iter().any(|group| group == "system:masters") || is_allowed(&self.always_allowed, path) {
+            return Ok(());
+        }
+        let review = self.access(&user, access).await.map_err(|error| {
+            tracing::error!(error, "cannot review access");
+            Denied::Unknown(sanitized(&format!("Internal Server Error: {:?}: {error}", uri.to_string())))
+        })?;
+        if review.allowed {
+            return Ok(());
+        }
+        if !review.evaluation_error.is_empty() {
+            tracing::warn!(
+                error = review.evaluation_error,
+                user = user.username,
+                path,
+                "access was only partly reviewed"
+            );
+        }
+        let message = sanitized(&format!("forbidden: User {:?} cannot {access}", user.username));
+        Err(Denied::Forbidden(match review.reason.as_str() {
+            "" => message,
+            reason => format!("{message}: {reason}"),
+        }))
+    }
+
+    async fn user(&self, token: &str) -> Result<User, Denied> {
+        let hash = self.token_hash(token);
+        let known = self.users.known(&hash);
+        let status = match known {
+            Some(known) => known,
+            None => self.review_token(token, hash).await.map_err(|error| {
+                tracing::error!(error, "cannot review a token");
+                Denied::Unauthorized
+            })?,
+        };
+        if !status.error.is_empty() {
+            tracing::debug!(error = status.error, "invalid token");
+        }
+        if status.authenticated { Ok(status.user) } else { Err(Denied::Unauthorized) }
+    }
+
+    async fn review_token(&self, token: &str, hash: TokenHash) -> Result<TokenStatus, String> {
+        let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
+        let status: TokenStatus = self.reviewer.review(TOKEN_REVIEWS, json(&review)).await?;
+        self.users.keep(hash, status.clone());
+        Ok(status)
+    }
+
+    fn token_hash(&self, token: &str) -> TokenHash {
+        let mut hash = TokenHash::default();
+        hash.copy_from_slice(hmac::sign(&self.token_key, token.as_bytes()).as_ref());
+        hash
+    }
+
+    async fn access(&self, user: &User, access: Access<'_>) -> Result<AccessStatus, String> {
+        #[derive(Serialize)]
+        struct Spec<'a> {
+            user: &'a str,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            uid: &'a str,
+            groups: &'a [String],
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            extra: &'a BTreeMap<String, Vec<String>>,
+            #[serde(flatten)]
+            access: Access<'a>,
+        }
+        let User { username, uid, groups, extra } = user;
+        let spec = Spec { user: username, uid, groups, extra, access };
+        let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec});
+        let asked = json(&review);
+        if let Some(known) = self.accesses.known(&asked) {
+            return Ok(known);
+        }
+        let status: AccessStatus = self.reviewer.review(ACCESS_REVIEWS, asked.clone()).await?;
+        self.accesses.keep(asked, status.clone());
+        Ok(status)
+    }
+}
+
+/// Upstream: `AuthenticateRequest`, staging/src/k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go.
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.split(' ').next().unwrap_or(token);
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// Upstream: `NewAuthorizer`, staging/src/k8s.io/apiserver/pkg/authorization/path/path.go.
+fn is_allowed(always: &[String], path: &str) -> bool {
+    let path = path.trim_start_matches('/');
+    always.iter().map(|allowed| allowed.trim_start_matches('/')).any(|allowed| match allowed.strip_suffix('*') {
+        Some(prefix) => path.starts_with(prefix),
+        None => path == allowed,
+    })
+}
+
+/// Nothing that a browser could take for HTML.
+fn sanitized(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Asks the apiserver, little at a time.
+struct Reviewer {
+    client: Client,
+    at_once: Arc<Semaphore>,
+}
+
+impl Reviewer {
+    /// A visitor who leaves before the answer does not end this: reviews that are begun and dropped would use the limit
+    /// up for those who wait.
+    async fn review<S: for<'de> Deserialize<'de> + Send + 'static>(
+        self: &Arc<Self>,
+        path: &'static str,
+        asked: Bytes,
+    ) -> Result<S, String> {
+        let late = |_| format!("no answer within {REVIEW_MAX:?}");
+        let started = Instant::now();
+        let permit = timeout(REVIEW_MAX, Arc::clone(&self.at_once).acquire_owned()).await.map_err(late)?;
+        let reviewer = Arc::clone(self);
+        let review = tokio::spawn(async move {
+            let review = reviewer.client.create::<Review<S>>(path, Accept::Object, asked);
+            let review = timeout(REVIEW_MAX.saturating_sub(started.elapsed()), review).await.map_err(late)?;
+            drop(permit);
+            review.map(|review| review.status).map_err(|error| error.to_string())
+        });
+        review.await.map_err(|error| error.to_string())?
+    }
+}
+
+/// Answers by what was asked.
+struct Kept<K, S>(Mutex<BTreeMap<K, (Instant, S)>>);
+
+impl<K, S> Default for Kept<K, S> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Ord, S: Clone> Kept<K, S> {
+    fn known(&self, asked: &K) -> Option<S> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(asked).filter(|(since, _)| since.elapsed() < KEPT).map(|(_, status)| status.clone())
+    }
+
+    fn keep(&self, asked: K, status: S) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|_, (since, _)| since.elapsed() < KEPT);
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(asked, (Instant::now(), status));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bearer_token_is_read_as_upstream_does() {
+        for (value, expected) in [
+            ("Bearer abc", Some("abc")),
+            ("bearer abc", Some("abc")),
+            (" Bearer abc ", Some("abc")),
+            ("Bearer abc def", Some("abc")),
+            ("Bearer  abc", None),
+            ("Bearer ", None),
+            ("Bearer", None),
+            ("Basic abc", None),
+            ("", None),
+        ] {
+            let headers = HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
+            assert_eq!(bearer_token(&headers), expected, "{value:?}");
+        }
+        assert_eq!(bearer_token(&HeaderMap::new()), None);
+    }
+
+    #[tokio::test]
+    async fn a_token_is_kept_as_a_hash_that_tells_it_from_others() {
+        let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let client = Client::new(&config, crate::transport::client::ClientOptions::default()).unwrap();
+        let [auth, other] = [(); 2].map(|()| Auth::new(&client, Vec::new()).unwrap());
+        assert_eq!(auth.token_hash("a"), auth.token_hash("a"));
+        assert_ne!(auth.token_hash("a"), auth.token_hash("b"));
+        assert_ne!(auth.token_hash("a"), other.token_hash("a"), "another process has another key");
+        let kept = TokenStatus { authenticated: true, ..TokenStatus::default() };
+        auth.users.keep(auth.token_hash("secret-token"), kept);
+        assert_eq!(auth.user("secret-token").await.unwrap().username, "");
+        assert!(auth.user("another-token").await.is_err());
+        let memory = format!("{:?}", auth.users.0.lock().unwrap());
+        assert!(!memory.contains("secret-token"), "{memory}");
+    }
+
+    #[test]
+    fn what_a_browser_could_take_for_html_is_escaped() {
+        assert_eq!(sanitized("<b>&"), "&lt;b&gt;&amp;");
+    }
+
+    #[test]
+    fn paths_are_always_allowed_whole_or_by_prefix() {
+        let always = ["/healthz".to_owned(), "livez".to_owned(), "/debug/*".to_owned()];
+        for (path, expected) in [
+            ("/healthz", true),
+            ("/livez", true),
+            ("/debug/decisions", true),
+            ("/debug/", true),
+            ("/debug", false),
+            ("/healthz/leaderElection", false),
+            ("/metrics", false),
+        ] {
+            assert_eq!(is_allowed(&always, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn denials_are_upstreams() {
+        let (code, content_type, body) = Denied::Unauthorized.into_parts();
+        assert_eq!((code.as_u16(), content_type), (401, "application/json"));
+        assert_eq!(
+            body,
+            concat!(
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","#,
+                r#""reason":"Unauthorized","code":401}"#,
+                "\n"
+            )
+        );
+        let (code, _, body) = Denied::Forbidden("forbidden: no".to_owned()).into_parts();
+        assert_eq!(code.as_u16(), 403);
+        assert!(body.contains(r#""message":"forbidden: no","reason":"Forbidden","details":{},"code":403}"#), "{body}");
+    }
+}

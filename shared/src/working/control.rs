@@ -1,0 +1,183 @@
+//! Every write of an operator: create, delete, evict, patch, replace; adoption and release; many identical writes at
+//! once. And live reads, and the question whether somebody else may do something.
+//!
+//! A write names the state it was decided on ([`Preconditions`]) and the key whose sync made it. That key is not synced
+//! again before the caches have seen the write.
+//! Left out: deciding anything, retries (the queue's), and leases and events, which have modules of their own.
+
+mod key;
+mod metadata;
+mod options;
+mod patch;
+pub(crate) mod review;
+
+use std::sync::Arc;
+
+use futures::stream::{self, Buffered, Collect, Iter, StreamExt};
+
+use crate::api::object::{Key, Object, Uid};
+use crate::api::resource::Resource;
+use crate::transport::api_error::ApiError;
+use crate::transport::client::Client;
+use crate::working::consistency::Consistency;
+use crate::working::decisions::Decisions;
+
+pub use crate::transport::pages::Selection;
+pub use crate::working::consistency::Written;
+pub use key::KeyControl;
+pub use options::{DeleteOptions, Preconditions, Propagation};
+pub use patch::Patch;
+pub use review::AccessStatus;
+
+/// Reads and writes of one controller; cheap to clone.
+#[derive(Clone)]
+pub struct Control {
+    client: Client,
+    consistency: Arc<Consistency>,
+    decisions: Decisions,
+}
+
+impl Control {
+    /// Writes through this client, which sends nothing while another replica may lead (`Client::behind`), and
+    /// notes each write with the decisions of the same queue.
+    pub fn new(client: Client, consistency: Arc<Consistency>, decisions: Decisions) -> Self {
+        Self { client, consistency, decisions }
+    }
+
+    /// Writes for the sync of this key, whose object has this uid.
+    pub fn for_key<'a>(&'a self, key: &'a Key, uid: Uid) -> KeyControl<'a> {
+        KeyControl { control: self, key, uid }
+    }
+
+    /// Writes for the sync of a key whose object, if it has one, owns nothing that it creates.
+    pub fn for_name<'a>(&'a self, key: &'a Key) -> KeyControl<'a> {
+        self.for_key(key, Uid::default())
+    }
+
+    /// Forgets the writes for a key whose object is gone; with a uid, only those for that object.
+    pub fn forget(&self, key: &Key, uid: Option<Uid>) {
+        self.consistency.forget(key, uid);
+    }
+
+    /// The record of writes by key.
+    pub fn consistency(&self) -> &Arc<Consistency> {
+        &self.consistency
+    }
+
+    /// A live read: the newest state, past every cache.
+    pub async fn get<T: Object>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
+        self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
+    }
+}
+
+/// The objects that the owner controls after [`KeyControl::claim`].
+#[derive(Debug)]
+pub struct Claimed<T> {
+    /// The objects that were owned or adopted, by key, as the cache has them.
+    pub objects: Vec<Arc<T>>,
+    /// The errors of patches that failed; the others were still sent.
+    pub errors: Vec<anyhow::Error>,
+}
+
+/// One error that holds all of these, or none.
+pub fn aggregate(errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
+    let mut errors = errors.into_iter();
+    let Some(first) = errors.next() else { return Ok(()) };
+    let rest: Vec<String> = errors.map(|error| format!("{error:#}")).collect();
+    if rest.is_empty() {
+        Err(first)
+    } else {
+        Err(first.context(format!("and {} more: {}", rest.len(), rest.join("; "))))
+    }
+}
+
+/// How a slow start ended.
+#[derive(Debug)]
+pub struct SlowStart<T, E> {
+    /// The results of the calls that succeeded.
+    pub succeeded: Vec<T>,
+    /// The errors, all of one batch.
+    pub failed: Vec<E>,
+    /// How many calls were not made after a batch with a failure.
+    pub skipped: usize,
+}
+
+/// The most calls in a batch of a slow start.
+///
+/// Upstream: `MaxBatchSize`, `pkg/controller/statefulset/stateful_set_control.go`.
+const BATCH_MAX: usize = 500;
+
+/// How many calls of many are under way at a time. An apiserver works on fewer at once, and each that waits has its
+/// body and its buffers in memory.
+const AT_ONCE: usize = 100;
+
+/// Calls that are made [`together`].
+pub type Together<F> = Collect<Buffered<Iter<std::vec::IntoIter<F>>>, Vec<<F as Future>::Output>>;
+
+/// Makes calls that do not depend on each other. Gives their results in order.
+pub fn together<F: Future>(calls: impl IntoIterator<Item = F>) -> Together<F> {
+    let calls: Vec<F> = calls.into_iter().collect();
+    stream::iter(calls).buffered(AT_ONCE).collect()
+}
+
+/// Makes `count` calls in batches of 1, 2, 4, …, the calls of a batch [together], and stops after a batch with a failure:
+/// where all calls fail alike, such as by a quota, the server sees a few and not hundreds.
+///
+/// Upstream: `slowStartBatch`, `pkg/controller/replicaset/replica_set.go`.
+pub async fn slow_start<T, E, F>(count: usize, mut call: impl FnMut(usize) -> F) -> SlowStart<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    let mut outcome = SlowStart { succeeded: Vec::new(), failed: Vec::new(), skipped: 0 };
+    let (mut done, mut batch) = (0, 1);
+    while done < count && outcome.failed.is_empty() {
+        let end = count.min(done + batch);
+        for result in together((done..end).map(&mut call)).await {
+            match result {
+                Ok(made) => outcome.succeeded.push(made),
+                Err(error) => outcome.failed.push(error),
+            }
+        }
+        (done, batch) = (end, BATCH_MAX.min(batch * 2));
+    }
+    outcome.skipped = count - done;
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+    use futures::FutureExt;
+
+    #[track_caller]
+    fn check(count: usize, limit: usize, expected: (usize, usize, usize)) {
+        let started = std::cell::Cell::new(0);
+        let outcome = slow_start(count, |_| {
+            started.set(started.get() + 1);
+            let result = if started.get() <= limit { Ok(()) } else { Err(()) };
+            async move { result }
+        })
+        .now_or_never()
+        .unwrap();
+        assert_eq!((outcome.succeeded.len(), outcome.failed.len(), outcome.skipped), expected);
+    }
+
+    #[test]
+    fn a_slow_start_stops_after_a_batch_with_a_failure() {
+        check(0, 0, (0, 0, 0));
+        check(10, 10, (10, 0, 0));
+        check(10, 0, (0, 1, 9));
+        check(10, 2, (2, 1, 7));
+        check(100, 10, (10, 5, 85));
+        // After 1 + 2 + … + 256 calls, 500 at once.
+        check(2000, 1100, (1100, 411, 489));
+    }
+
+    #[test]
+    fn an_aggregate_says_all() {
+        assert!(aggregate(Vec::new()).is_ok());
+        let error = aggregate(vec![anyhow!("a"), anyhow!("b"), anyhow!("c")]).unwrap_err();
+        assert_eq!(format!("{error:#}"), "and 2 more: b; c: a");
+    }
+}

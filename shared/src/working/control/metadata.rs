@@ -1,0 +1,98 @@
+//! Calls for kinds that are known only by discovery: live metadata, subresources, and whole collections; and for paths
+//! that are no object's.
+//!
+//! Left out: deciding what a refusal means. A kind may refuse any of these calls.
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::{Control, DeleteOptions, KeyControl, Propagation};
+use crate::api::json;
+use crate::api::object::{Key, Uid};
+use crate::api::resource::Resource;
+use crate::transport::api_error::ApiError;
+use crate::transport::client::Accept;
+use crate::transport::discovery::{self, GroupVersion};
+use crate::transport::pages::{Selection, each_of, page_of_long_list};
+
+impl Control {
+    /// A live read of the metadata alone.
+    pub async fn get_metadata<T: DeserializeOwned>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
+        let path = resource.object_path(key.namespace(), key.name(), "");
+        self.client.get_as(&path, Accept::Metadata).await
+    }
+
+    /// A live read of an object with every field it has.
+    pub async fn get_raw(&self, resource: &Resource, key: &Key) -> Result<serde_json::Value, ApiError> {
+        self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
+    }
+
+    /// A live read of a subresource, such as `scale`.
+    pub async fn get_subresource<T: DeserializeOwned>(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        subresource: &str,
+    ) -> Result<T, ApiError> {
+        self.client.get(&resource.object_path(key.namespace(), key.name(), subresource)).await
+    }
+
+    /// A live read of a path that is no object's and no collection's, such as a metric's.
+    pub async fn get_path<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+        self.client.get(path).await
+    }
+
+    /// The versions in which the apiserver serves this group at the moment, the preferred one first; none if it does
+    /// not.
+    pub async fn versions_of(&self, group: &str) -> Result<Vec<String>, ApiError> {
+        discovery::versions_of(&self.client, group).await
+    }
+
+    /// The resources that the apiserver serves in this group version at the moment.
+    pub async fn group_version(&self, api_version: &str) -> Result<GroupVersion, ApiError> {
+        GroupVersion::read(&self.client, api_version).await
+    }
+
+    /// A list of what is selected in one namespace (`""` for all), given as they come, so that no more than a page is ever held.
+    pub async fn list_each<T: DeserializeOwned>(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        selection: Selection<'_>,
+        accept: Accept,
+        each: impl FnMut(T),
+    ) -> Result<(), ApiError> {
+        each_of(&self.client, resource, namespace, selection, accept, each).await
+    }
+
+    /// One page of a list of all namespaces that may take hours: the first one for the token `""`; gives the token of the
+    /// next one, `""` after the last. An object that is there all the time is in one of the pages.
+    ///
+    /// # Errors
+    /// When the request fails; [`ApiError::is_gone`] if the list has to begin anew.
+    pub async fn list_page<T: DeserializeOwned>(
+        &self,
+        resource: &Resource,
+        selection: Selection<'_>,
+        accept: Accept,
+        token: &str,
+        each: impl FnMut(T),
+    ) -> Result<String, ApiError> {
+        page_of_long_list(&self.client, resource, selection, accept, token, each).await
+    }
+}
+
+impl KeyControl<'_> {
+    /// DELETE of all objects of a resource in one namespace. Their versions are not recorded: whether any is left is
+    /// read live.
+    pub async fn delete_collection(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        propagation: Propagation,
+    ) -> Result<(), ApiError> {
+        let options = DeleteOptions::<Uid>::any().with_dependents(propagation);
+        let path = resource.collection_path(namespace);
+        let IgnoredAny = self.client.delete(&path, Accept::MetadataList, json(&options)).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! Takes keys from a queue and syncs them, a few at a time; a sync that fails or panics concerns its own key only.
+//!
+//! Left out: what a sync does (each operator's `controller.rs`), and giving up: a key that fails is tried again, at
+//! ever longer intervals, for as long as its object is there.
+
+pub(crate) mod running;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::task::JoinSet;
+
+use crate::api::explain::{Stage, Subject};
+use crate::api::object::Key;
+use crate::transport::api_error::ApiError;
+use crate::transport::clock::Clock;
+use crate::working::consistency::{Behind, Consistency};
+use crate::working::decisions::Decisions;
+use crate::working::queue::{Finish, Queue};
+use running::in_sync;
+
+/// When a key is synced again after a sync without an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requeue {
+    /// At its next event.
+    Done,
+    /// After this time, for this purpose, or at an earlier event: see [`Queue::add_after`].
+    After(Duration, &'static str),
+    /// At its next event, with all events of this time together: for objects that change in bursts and are written
+    /// whole.
+    Rest(Duration),
+    /// After the queue's back-off, because the sync left something out; an event waits for this time only.
+    Partly(Duration),
+    /// After the queue's back-off, as after a failure: upstream's `AddRateLimited` without an error.
+    RateLimited,
+}
+
+impl Requeue {
+    /// At the earliest of these times, with what it is for; [`Self::Done`] where there is none.
+    pub fn earliest(looks: impl IntoIterator<Item = Option<(Duration, &'static str)>>) -> Self {
+        let first = looks.into_iter().flatten().min_by_key(|(delay, _)| *delay);
+        first.map_or(Self::Done, |(delay, purpose)| Self::After(delay, purpose))
+    }
+}
+
+impl From<Requeue> for Finish {
+    fn from(requeue: Requeue) -> Self {
+        match requeue {
+            Requeue::Done => Self::Done,
+            Requeue::After(delay, purpose) => Self::After(delay, purpose),
+            Requeue::Rest(delay) => Self::Rest(delay),
+            Requeue::Partly(apart) => Self::Partly(apart),
+            Requeue::RateLimited => Self::Retry,
+        }
+    }
+}
+
+/// Syncs the keys of one queue.
+pub trait Controller: Send + Sync + 'static {
+    /// Brings the cluster one step closer to the spec of the object of this key.
+    fn sync(&self, key: &Key) -> impl Future<Output = anyhow::Result<Requeue>> + Send;
+
+    /// The key under which this controller syncs the object; `None` if it does not act on this kind.
+    fn key_of(&self, object: &Subject) -> Option<Key>;
+
+    /// The stages that a sync of this key would decide now, up to the first that needs a write or a live read; none if
+    /// the caches do not have the object. Must not change anything.
+    fn preview(&self, key: &Key) -> Vec<Stage>;
+}
+
+/// Called with the resource whose cache has not seen a key's own writes, when the key is held for it.
+pub(crate) type OnHeld = Box<dyn Fn(&str) + Send + Sync>;
+
+/// The state that the workers of one queue share.
+pub(crate) struct Work<C> {
+    pub(crate) controller: Arc<C>,
+    pub(crate) queue: Queue,
+    pub(crate) consistency: Arc<Consistency>,
+    pub(crate) on_held: Option<OnHeld>,
+    pub(crate) decisions: Decisions,
+    pub(crate) clock: Clock,
+    /// Counts the syncs that panicked.
+    pub(crate) panics: Arc<AtomicU64>,
+}
+
+impl<C: Controller> Work<C> {
+    /// Runs `workers` syncs at a time until the queue is shut down and the running syncs have ended. A key is held
+    /// until the caches have seen its own writes and every resource that it reads has been listed.
+    pub(crate) async fn run(self, workers: usize) {
+        let (work, mut tasks) = (Arc::new(self), JoinSet::new());
+        for _ in 0..workers.max(1) {
+            let work = Arc::clone(&work);
+            tasks.spawn(async move {
+                while let Some(key) = work.queue.next().await {
+                    if let Some(behind) = work.consistency.behind(&key) {
+                        work.hold(key, behind);
+                    } else {
+                        work.sync(&key).await;
+                    }
+                }
+            });
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// The key stays taken while it waits; its worker goes on with other keys.
+    fn hold(&self, key: Key, behind: Behind) {
+        for resource in behind.unlisted() {
+            tracing::debug!(%key, resource, "held until the resource is listed");
+        }
+        for (resource, what) in behind.writes() {
+            tracing::debug!(%key, resource, what, "held until the cache has seen its own write");
+            if let Some(on_held) = &self.on_held {
+                on_held(resource);
+            }
+        }
+        let queue = self.queue.clone();
+        tokio::spawn(async move {
+            behind.caught_up().await;
+            queue.finish(&key, Finish::Again);
+        });
+    }
+
+    async fn sync(&self, key: &Key) {
+        let Self { controller, queue, consistency: _, on_held: _, decisions, clock, panics } = self;
+        let attempt = queue.failures(key) + 1;
+        decisions.begin(clock.now(), key, queue.trigger(key));
+        let syncing = AssertUnwindSafe(controller.sync(key)).catch_unwind();
+        let outcome = in_sync(queue.name(), key, attempt, syncing).await;
+        let finish = match outcome {
+            Ok(Ok(requeue)) => {
+                decisions.finish(key, Ok(()));
+                requeue.into()
+            }
+            Ok(Err(error)) => {
+                decisions.finish(key, Err(&format_args!("{error:#}")));
+                log(queue, key, attempt, &error);
+                Finish::Retry
+            }
+            Err(_) => {
+                decisions.finish(key, Err(&"panicked"));
+                panics.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(queue = queue.name(), %key, attempt, "the sync panicked");
+                Finish::Retry
+            }
+        };
+        queue.finish(key, finish);
+    }
+}
+
+fn log(queue: &Queue, key: &Key, attempt: u32, error: &anyhow::Error) {
+    let queue = queue.name();
+    if is_conflict(error) {
+        tracing::debug!(queue, %key, attempt, error = format!("{error:#}"), "sync met a newer version");
+    } else {
+        tracing::warn!(queue, %key, attempt, error = format!("{error:#}"), "sync failed");
+    }
+}
+
+fn is_conflict(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<ApiError>().is_some_and(ApiError::is_conflict))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::client::{Client, ClientOptions};
+    use crate::working::consistency::Watched;
+    use crate::working::queue::{Backoff, Cause};
+    use std::sync::Mutex;
+    use tokio::sync::Notify;
+
+    /// Notes each sync; `sick` fails, `panics` panics, all others succeed.
+    #[derive(Default)]
+    struct Noting {
+        synced: Mutex<Vec<String>>,
+        more: Notify,
+    }
+
+    impl Controller for Noting {
+        fn key_of(&self, object: &Subject) -> Option<Key> {
+            Some(object.key())
+        }
+
+        fn preview(&self, _: &Key) -> Vec<Stage> {
+            Vec::new()
+        }
+
+        async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+            self.synced.lock().unwrap().push(key.name().to_owned());
+            self.more.notify_waiters();
+            match key.name() {
+                "sick" => anyhow::bail!("no"),
+                "panics" => panic!("on purpose"),
+                _ => Ok(Requeue::Done),
+            }
+        }
+    }
+
+    fn nothing_written() -> Arc<Consistency> {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        Arc::new(Consistency::new(client, Watched::default()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failing_and_a_panicking_key_are_retried_and_others_go_on() {
+        let queue = Queue::new("test", Backoff::default(), None);
+        Queue::start(std::slice::from_ref(&queue), || {});
+        let (controller, panics) = (Arc::new(Noting::default()), Arc::new(AtomicU64::new(0)));
+        let work = Work {
+            controller: Arc::clone(&controller),
+            queue: queue.clone(),
+            consistency: nothing_written(),
+            on_held: None,
+            decisions: Decisions::default(),
+            clock: Clock::system(),
+            panics: Arc::clone(&panics),
+        };
+        let running = tokio::spawn(work.run(2));
+        for name in ["sick", "panics", "well"] {
+            queue.add(&Key::new("ns", name), Cause::Event);
+        }
+        let count = |name: &str| controller.synced.lock().unwrap().iter().filter(|synced| *synced == name).count();
+        while count("sick") < 3 || count("panics") < 3 {
+            controller.more.notified().await;
+        }
+        queue.add(&Key::new("ns", "late"), Cause::Event);
+        while count("late") < 1 {
+            controller.more.notified().await;
+        }
+        queue.shut_down();
+        running.await.unwrap();
+        assert_eq!(count("well"), 1);
+        assert!(panics.load(Ordering::Relaxed) >= 3);
+    }
+}
