@@ -29,7 +29,6 @@ use crate::observe::Observed;
 use crate::plan::reasons::Why;
 use crate::plan::revisions::{RevisionPlan, Revisions, Update};
 use crate::plan::{Deletion, NewPod, Plan};
-use crate::status::is_in_between;
 use bodies::PodMaker;
 
 /// The reason of the event about a selector that selects everything.
@@ -259,17 +258,16 @@ impl Writer {
         Ok(())
     }
 
-    /// Write the status. One with nothing new but counts on the way can wait, unless the sync `has_failed`.
+    /// Writes the status, unless it can wait and has to.
     ///
     /// Upstream: `storeDaemonSetStatus`, `daemon_controller.go`.
     pub(crate) async fn write_status(
         &self,
         observed: &Observed,
         status: &DaemonSetStatus,
-        has_failed: bool,
+        can_wait: bool,
     ) -> anyhow::Result<StatusWrite> {
         let meta = &observed.set.metadata;
-        let can_wait = !has_failed && is_in_between(observed, status);
         let patch = Patch::status(&BTreeMap::from([("status", status)]));
         let (uid, version) = (meta.uid, meta.resource_version);
         self.statuses.write(NewStatus { key: &meta.key, uid, version, patch, can_wait }).await

@@ -29,7 +29,7 @@ use crate::observe::{Caches, Informers, Observed};
 use crate::plan::Plan;
 use crate::plan::ladder::{Ladder, Next};
 use crate::plan::reasons::Reason;
-use crate::status::{MIN_READY, next_check, next_status};
+use crate::status::{MIN_READY, is_in_between, next_check, next_status};
 use nodes::NodeController;
 
 /// The purpose of the timer while a failed pod stays.
@@ -192,7 +192,10 @@ impl DaemonSetController {
         let now = self.ctx.now();
         let next = next_status(observed, hash, now);
         let written = match &next {
-            Some(status) => self.writer.write_status(observed, status, done.is_err()).await.map(Some),
+            Some(status) => {
+                let can_wait = done.is_ok() && is_in_between(observed, status);
+                self.writer.write_status(observed, status, can_wait).await.map(Some)
+            }
             None => Ok(None),
         };
         done?;

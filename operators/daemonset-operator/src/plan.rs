@@ -7,6 +7,7 @@
 //! Upstream: `updateDaemonSet`, `pkg/controller/daemon/daemon_controller.go`.
 
 pub mod claim;
+pub mod counts;
 pub mod ladder;
 pub mod manage;
 pub mod nodes;
@@ -27,9 +28,9 @@ use shared::working::decisions::{self, Reasoned};
 use crate::objects::pod::Pod;
 use crate::objects::{DaemonSet, UpdateType};
 use crate::observe::Observed;
-use crate::status::numbers;
+use counts::Counts;
 use places::Places;
-use reasons::{Reason, Why};
+use reasons::{Numbers, Reason, Why};
 
 /// The most pods that one sync creates, and the most that it deletes; the next one waits until these were seen.
 ///
@@ -137,7 +138,8 @@ impl<'a> Draft<'a> {
         let Self { observed, places, hash, now, mut create, mut delete, look_again } = self;
         create.truncate(BURST);
         delete.truncate(BURST);
-        Plan { create, delete, look_again, reason: Reason::Nodes(numbers(observed, places, hash, now)) }
+        let counts = Counts::of(observed, places, hash, now);
+        Plan { create, delete, look_again, reason: Reason::Nodes(Numbers::of(counts)) }
     }
 }
 

@@ -19,11 +19,10 @@ use shared::working::context::ControllerContext;
 use shared::working::control::{Claimed, DeleteOptions, KeyControl, Patch, Preconditions, Written, aggregate};
 
 use self::bodies::{CreateBody, UpdateBody, rollback_patch};
-use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
+use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, StatusPatch};
 use crate::observe::Observed;
 use crate::plan::new_replica_set::Creation;
 use crate::plan::{NewReplicaSet, Plan, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, StatusScope, Step};
-use crate::status::StatusPatch;
 
 /// Writes for Deployments.
 pub(crate) struct Writer {
@@ -182,17 +181,17 @@ impl Writer {
         Ok(written.metadata.resource_version)
     }
 
-    /// Write the status. One with nothing new but counts on the way can wait, unless the sync `has_failed`: the next one
-    /// may be half a minute away.
+    /// Writes the status, unless it can wait and has to. `version` is the state of the Deployment that this sync knows:
+    /// the one that it observed, or the one that it made.
     pub(crate) async fn write_status(
         &self,
         observed: &Observed,
+        version: ResourceVersion,
         patch: &StatusPatch,
-        has_failed: bool,
+        can_wait: bool,
     ) -> anyhow::Result<StatusWrite> {
         let meta = &observed.deployment.metadata;
-        let can_wait = !has_failed && patch.is_in_between();
-        let (version, patch) = (patch.version(), Patch::status(patch));
+        let patch = Patch::status(patch);
         self.statuses.write(NewStatus { key: &meta.key, uid: meta.uid, version, patch, can_wait }).await
     }
 }

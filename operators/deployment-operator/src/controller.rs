@@ -22,7 +22,7 @@ use crate::plan::ladder::{Next, next};
 use crate::plan::new_replica_set::{AfterCreation, Creation, after_creation};
 use crate::plan::reasons::Reason;
 use crate::plan::{StatusScope, live_read, progress};
-use crate::status::next_status;
+use crate::status::{NextStatus, next_status};
 
 /// The operator as a process.
 pub struct DeploymentOperator;
@@ -68,7 +68,11 @@ impl Controller for DeploymentController {
         let now = self.ctx.now();
         let status = next_status(&observed, &outcome, now);
         let written = match &status {
-            Some(status) => self.writer.write_status(&observed, status, outcome.failure.is_some()).await.map(Some),
+            Some(NextStatus { patch, is_in_between }) => {
+                // After a failure the next sync may be half a minute away.
+                let can_wait = *is_in_between && outcome.failure.is_none();
+                self.writer.write_status(&observed, outcome.version, patch, can_wait).await.map(Some)
+            }
             None => Ok(None),
         };
         if let Some(Failure { error, before_status: _ }) = outcome.failure {

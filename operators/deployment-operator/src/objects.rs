@@ -3,6 +3,8 @@
 //! The template and the selector, which are handed on, are kept as the JSON they came in. Left out: everything a pod is
 //! besides being there or not.
 
+mod status;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -18,6 +20,8 @@ use shared::api::object::{Meta, Uid, null_as_default};
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS};
 use shared::api::selector::{LabelSelector, Selector};
 use shared::api::template::PodTemplate;
+
+pub use status::{DeploymentStatus, StatusPatch};
 
 /// Annotations with a meaning to this operator.
 pub mod annotations {
@@ -265,31 +269,6 @@ impl From<RawStrategy> for Strategy {
             _ => Self::Unknown(raw.type_),
         }
     }
-}
-
-/// A Deployment's status, whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct DeploymentStatus {
-    /// The generation this status speaks of.
-    pub observed_generation: i64,
-    /// Pods that are not terminating.
-    pub replicas: i32,
-    /// Of them, those of the new ReplicaSet.
-    pub updated_replicas: i32,
-    /// Of them, the ready ones.
-    pub ready_replicas: i32,
-    /// Of them, those ready for long enough.
-    pub available_replicas: i32,
-    /// Pods that are wanted and not available.
-    pub unavailable_replicas: i32,
-    /// Pods that are terminating, if every ReplicaSet says how many.
-    pub terminating_replicas: Option<i32>,
-    /// How often the name of a new ReplicaSet was taken.
-    pub collision_count: Option<i32>,
-    /// The conditions, in the order they were set.
-    #[serde(deserialize_with = "null_as_default")]
-    pub conditions: Vec<Condition>,
 }
 
 /// A ReplicaSet.

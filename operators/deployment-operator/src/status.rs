@@ -1,30 +1,24 @@
-//! The status that follows from what was observed, and the smallest patch that writes it.
+//! The status that follows from what was observed.
 //!
 //! Left out: the Progressing condition, which is [`crate::plan::progress`]'s.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::{Value, json};
 use shared::api::condition::{self, Condition};
-use shared::api::intern::Text;
-use shared::api::object::ResourceVersion;
 use shared::api::time::Time;
 
 use crate::apply::Outcome;
-use crate::objects::{Deployment, DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
+use crate::objects::{Deployment, DeploymentStatus, ReplicaSet, StatusPatch, conditions, reasons};
 use crate::observe::Observed;
 use crate::plan::StatusScope;
 use crate::plan::limits::{max_unavailable, replica_count, to_i32};
 use crate::plan::progress;
 use crate::plan::replica_sets::ReplicaSets;
 
-/// The patch at the end of a sync; none if the status stays as it is.
-pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<StatusPatch> {
+/// The status at the end of a sync; none if the status stays as it is.
+pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<NextStatus> {
     let fell_short = outcome.failure.as_ref().is_some_and(|failure| failure.before_status);
     let scope = if fell_short { StatusScope::Decided } else { outcome.scope };
-    StatusPatch::new(observed, calculate_status(observed, scope, now), outcome.version)
+    NextStatus::new(observed, calculate_status(observed, scope, now))
 }
 
 /// The Deployment's next status, as far as `scope` goes.
@@ -94,8 +88,8 @@ fn terminating_replicas(deployment: &Deployment, sets: &ReplicaSets<'_>) -> Opti
         .all()
         .filter(|set| set.status.observed_generation != 0 || set.status.terminating_replicas.is_some())
         .collect();
-    let was_told = deployment.status.observed_generation == deployment.metadata.generation;
-    if synced.is_empty() && was_told {
+    let was_synced = deployment.status.observed_generation == deployment.metadata.generation;
+    if synced.is_empty() && was_synced {
         return deployment.status.terminating_replicas.map(|_| 0);
     }
     synced.iter().map(|set| set.status.terminating_replicas.map(i64::from)).sum::<Option<i64>>().map(to_i32)
@@ -125,76 +119,20 @@ fn is_in_between(replicas: i32, before: &DeploymentStatus, next: &DeploymentStat
         && [next.replicas, next.updated_replicas, next.available_replicas] != [replicas; 3]
 }
 
-/// A strategic merge patch of the status: only what changes, refused by the server if the Deployment changed meanwhile.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StatusPatch {
-    #[serde(skip)]
-    version: ResourceVersion,
-    #[serde(skip)]
-    is_in_between: bool,
-    metadata: PatchMetadata,
-    status: BTreeMap<&'static str, Value>,
+/// A status to write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NextStatus {
+    /// What changes.
+    pub patch: StatusPatch,
+    /// Whether it has nothing new but counts on the way to the end state.
+    pub is_in_between: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PatchMetadata {
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<&'static str, Text>,
-}
-
-impl StatusPatch {
-    /// From what is written to what is to be; none if that is the same. `version` is the state of the Deployment that
-    /// this sync knows: the one it observed, or the one it made.
-    pub fn new(observed: &Observed, next: DeploymentStatus, version: ResourceVersion) -> Option<Self> {
-        let annotations: BTreeMap<&'static str, Text> =
-            observed.decided_revision().map(|revision| (annotations::REVISION, revision.clone())).into_iter().collect();
-        let before = &observed.deployment.status;
-        let is_in_between = annotations.is_empty() && is_in_between(observed.spec().replicas, before, &next);
-        let status = changes(before, next);
-        if annotations.is_empty() && status.is_empty() {
-            return None;
-        }
-        Some(Self { version, is_in_between, metadata: PatchMetadata { annotations }, status })
+impl NextStatus {
+    /// The patch from the written status to this one; none if they are the same.
+    pub fn new(observed: &Observed, next: DeploymentStatus) -> Option<Self> {
+        let (before, revision) = (&observed.deployment.status, observed.decided_revision());
+        let is_in_between = revision.is_none() && is_in_between(observed.spec().replicas, before, &next);
+        Some(Self { patch: StatusPatch::new(before, next, revision)?, is_in_between })
     }
-
-    /// Whether it may wait: it has nothing but other counts.
-    pub fn is_in_between(&self) -> bool {
-        self.is_in_between
-    }
-
-    /// The version of the Deployment that it was decided on.
-    pub fn version(&self) -> ResourceVersion {
-        self.version
-    }
-}
-
-/// The changed fields; `null` removes one.
-fn changes(before: &DeploymentStatus, next: DeploymentStatus) -> BTreeMap<&'static str, Value> {
-    fn change<T: PartialEq + Serialize>(name: &'static str, before: &T, next: &T) -> Option<(&'static str, Value)> {
-        (before != next).then(|| (name, json!(next)))
-    }
-    let DeploymentStatus {
-        observed_generation,
-        replicas,
-        updated_replicas,
-        ready_replicas,
-        available_replicas,
-        unavailable_replicas,
-        terminating_replicas,
-        collision_count,
-        conditions,
-    } = next;
-    let changes = [
-        change("observedGeneration", &before.observed_generation, &observed_generation),
-        change("replicas", &before.replicas, &replicas),
-        change("updatedReplicas", &before.updated_replicas, &updated_replicas),
-        change("readyReplicas", &before.ready_replicas, &ready_replicas),
-        change("availableReplicas", &before.available_replicas, &available_replicas),
-        change("unavailableReplicas", &before.unavailable_replicas, &unavailable_replicas),
-        change("terminatingReplicas", &before.terminating_replicas, &terminating_replicas),
-        change("collisionCount", &before.collision_count, &collision_count),
-        change("conditions", &before.conditions, &conditions),
-    ];
-    changes.into_iter().flatten().collect()
 }

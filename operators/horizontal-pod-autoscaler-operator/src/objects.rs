@@ -5,14 +5,16 @@ pub mod autoscaler;
 pub mod behavior;
 pub mod metric;
 pub mod pod;
+pub mod reference;
 pub mod scale;
 pub mod status;
 pub mod values;
 
-pub use autoscaler::{HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler, Reference};
+pub use autoscaler::{HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler};
 pub use behavior::{Behavior, Policy, PolicyType, ScalingRules, Select};
 pub use metric::{MetricIdentifier, MetricSpec, Target, TargetType};
 pub use pod::{Pod, Ready};
+pub use reference::Reference;
 pub use scale::Scale;
 pub use status::{AutoscalerCondition, AutoscalerStatus, MetricStatus, MetricValueStatus};
 

@@ -5,6 +5,7 @@
 pub mod behavior;
 pub mod combine;
 pub mod normalize;
+pub mod normalized;
 mod numbers;
 pub mod pods;
 pub mod reasons;
@@ -30,7 +31,8 @@ use crate::objects::{
 };
 use crate::observe::{Known, Observed, ScaleFailure};
 use combine::{Combined, combine, warning};
-use normalize::{Normalized, normalize};
+use normalize::normalize;
+use normalized::Normalized;
 use reasons::{Question, Reason};
 
 /// The values of the flags.

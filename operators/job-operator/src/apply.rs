@@ -27,9 +27,9 @@ use crate::objects::status::{JobStatus, events};
 use crate::objects::{CONTROLLER_UID, JOB_TRACKING_FINALIZER, Job};
 use crate::observe::Observed;
 use crate::plan::ending::{Ending, JobResult};
-use crate::plan::new_pod::{InvalidTemplate, NewPods};
+use crate::plan::new_pod::{InvalidTemplate, NewPod, NewPods};
 use crate::plan::reasons::Reason;
-use crate::plan::scale::{NewPod, PodRef, Surplus};
+use crate::plan::scale::{PodRef, Surplus};
 use crate::plan::tracking::{End, Executed, Suspension, Tracking};
 use crate::plan::{Plan, Pods};
 

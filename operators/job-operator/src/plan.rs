@@ -31,8 +31,9 @@ use crate::objects::pod::Pod;
 use crate::observe::Observed;
 use counts::Counts;
 use ending::{Ending, active_deadline, next_ending};
+use new_pod::NewPod;
 use reasons::Reason;
-use scale::{NewPod, PodRef, Scaled, Surplus, scale};
+use scale::{PodRef, Scaled, Surplus, scale};
 use tracking::Executed;
 
 /// The decision of the first stage: claims, and if all of them succeed, pods.

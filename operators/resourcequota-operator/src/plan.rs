@@ -2,7 +2,7 @@
 //!
 //! Upstream: `CalculateUsage`, `staging/src/k8s.io/apiserver/pkg/quota/v1/resources.go`.
 
-mod claimed;
+pub mod extended_resources;
 pub mod reasons;
 pub mod scopes;
 mod unstored;
@@ -23,9 +23,10 @@ use shared::working::events::PlannedEvent;
 use crate::objects::evaluator::extended_resource;
 use crate::objects::{Amounts, Evaluator, USAGE_NOT_COUNTED, amounts};
 use crate::observe::{Known, Objects, Observed};
+use extended_resources::ExtendedResources;
 use reasons::{Reason, Unlisted};
 use unstored::Unstored;
-use usage::{Around, usage};
+use usage::usage;
 
 /// The decision about a quota.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,12 +60,12 @@ pub fn plan_wait(observed: &Observed) -> Option<LiveRead<Unlisted>> {
 
 /// Decides one sync.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let (quota, around) = (&*observed.quota, Around::of(observed));
+    let (quota, extended) = (&*observed.quota, ExtendedResources::of(observed));
     let mut counted = Amounts::new();
     let (mut unreadable, mut behind) = (BTreeMap::new(), BTreeMap::new());
     let (mut kinds, mut untracked) = (0, quota.hard.keys().cloned().collect::<BTreeSet<Text>>());
     for (evaluator, known) in &observed.kinds {
-        let names: Vec<Text> = quota.hard.keys().filter(|name| counts(evaluator, name, around)).cloned().collect();
+        let names: Vec<Text> = quota.hard.keys().filter(|name| counts(evaluator, name, extended)).cloned().collect();
         let objects = match known {
             Known::Listed(Objects::DeviceClasses(_)) | Known::Unserved => continue,
             Known::Listed(objects) => objects,
@@ -81,7 +82,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
                 continue;
             }
         };
-        let used = usage(objects, &names, &quota.scopes, around, now);
+        let used = usage(objects, &names, &quota.scopes, extended, now);
         match used.and_then(|used| amounts::add(&mut counted, &used)) {
             Ok(()) => kinds += 1,
             Err(error) => {
@@ -91,10 +92,10 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         untracked.retain(|name| !names.contains(name));
     }
     for evaluator in unreadable.keys().chain(behind.keys()) {
-        counted.retain(|name, _| !counts(evaluator, name, around));
-        untracked.retain(|name| !counts(evaluator, name, around));
+        counted.retain(|name, _| !counts(evaluator, name, extended));
+        untracked.retain(|name| !counts(evaluator, name, extended));
     }
-    let Unstored { limits: unstored, is_settled } = unstored::keep(observed, &mut counted, around, now);
+    let Unstored { limits: unstored, is_settled } = unstored::keep(observed, &mut counted, extended, now);
     let notices = notices(observed, &unreadable);
     let expiry = observed.open.left.filter(|_| !is_settled);
     let recount = [recount(observed, now), expiry].into_iter().flatten().min();
@@ -102,9 +103,9 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
 }
 
 /// Whether a limit of this name is about this kind.
-fn counts(evaluator: &Evaluator, name: &str, around: Around<'_>) -> bool {
+fn counts(evaluator: &Evaluator, name: &str, extended: ExtendedResources<'_>) -> bool {
     let is_claimed = *evaluator == Evaluator::ResourceClaims
-        && extended_resource(name).is_some_and(|resource| around.classes.iter().any(|class| class.has(resource)));
+        && extended_resource(name).is_some_and(|resource| extended.has_class_of(resource));
     is_claimed || Evaluator::of(name).contains(evaluator)
 }
 

@@ -12,10 +12,9 @@ use shared::working::context::ControllerContext;
 use shared::working::control::Patch;
 use shared::working::events::PlannedEvent;
 
-use crate::objects::{FINALIZER, SERVICE_CIDRS};
+use crate::objects::{FINALIZER, ReadyCondition, SERVICE_CIDRS};
 use crate::observe::Observed;
 use crate::plan::Plan;
-use crate::status::ReadyCondition;
 
 /// The field manager of the condition. It is upstream's, so the condition keeps one owner after a handover.
 const FIELD_MANAGER: &str = "service-cidr-controller";
@@ -31,14 +30,14 @@ pub(crate) struct Writer {
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The state to write to the status; none if the status stays as it is.
-    pub standing: Option<Standing>,
+    pub readiness: Option<Readiness>,
     /// When to sync again; none if only a change can make a difference.
     pub next: Option<Duration>,
 }
 
 /// The state of a ServiceCIDR as its condition `Ready` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Readiness {
     /// Addresses are allocated from it.
     Ready,
     /// It is being deleted, and addresses need it.
@@ -51,12 +50,12 @@ impl Writer {
         let Observed { service_cidr, others: _, addresses: _ } = observed;
         let key = &service_cidr.metadata.key;
         Ok(match plan {
-            Plan::Serve { lacks_finalizer: false, uid: _ } => Outcome::of(Standing::Ready),
+            Plan::Serve { lacks_finalizer: false, uid: _ } => Outcome::of(Readiness::Ready),
             Plan::Serve { lacks_finalizer: true, uid } => {
-                let standing = self.add_finalizer(key, uid).await?.then_some(Standing::Ready);
-                Outcome { standing, ..Outcome::default() }
+                let readiness = self.add_finalizer(key, uid).await?.then_some(Readiness::Ready);
+                Outcome { readiness, ..Outcome::default() }
             }
-            Plan::Refuse { addresses: _, first: _ } => Outcome::of(Standing::Terminating),
+            Plan::Refuse { addresses: _, first: _ } => Outcome::of(Readiness::Terminating),
             Plan::Wait { left, until: _ } => Outcome { next: Some(left), ..Outcome::default() },
             Plan::LetGo { uid, addresses: _ } => {
                 self.remove_finalizer(key, uid).await?;
@@ -114,8 +113,8 @@ impl Writer {
 }
 
 impl Outcome {
-    fn of(standing: Standing) -> Self {
-        Self { standing: Some(standing), ..Self::default() }
+    fn of(readiness: Readiness) -> Self {
+        Self { readiness: Some(readiness), ..Self::default() }
     }
 }
 

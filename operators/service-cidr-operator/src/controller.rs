@@ -70,7 +70,7 @@ impl Controller for ServiceCidrController {
         if let Some(condition) = next_condition(&observed, &outcome, self.ctx.now()) {
             self.writer.write_condition(&observed, condition).await?;
         }
-        let Outcome { standing: _, next } = outcome;
+        let Outcome { readiness: _, next } = outcome;
         Ok(Requeue::earliest([next.map(|delay| (delay, "the end of its grace period"))]))
     }
 

@@ -4,10 +4,11 @@ pub mod cidr;
 
 use std::net::IpAddr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use shared::api::condition::Condition;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::Resource;
+use shared::api::time::Time;
 
 use cidr::Cidr;
 
@@ -69,6 +70,23 @@ impl ServiceCidr {
         address.address.is_some_and(|address| self.contains(address))
             && self.cidrs.iter().any(|cidr| family == Some(cidr.family().as_str()))
     }
+}
+
+/// The condition [`READY`] as it is applied. Upstream sends an empty reason too, and owns that field then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadyCondition {
+    /// [`READY`].
+    #[serde(rename = "type")]
+    pub type_: &'static str,
+    /// `True` or `False`.
+    pub status: &'static str,
+    /// `""` if it is ready.
+    pub reason: &'static str,
+    /// The message for people.
+    pub message: &'static str,
+    /// The current time.
+    pub last_transition_time: Time,
 }
 
 /// An IPAddress.

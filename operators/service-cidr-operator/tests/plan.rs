@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use service_cidr_operator::apply::{Configuration, Outcome, Standing};
+use service_cidr_operator::apply::{Configuration, Outcome, Readiness};
 use service_cidr_operator::objects::cidr::Cidr;
 use service_cidr_operator::objects::{FINALIZER, IpAddress, ServiceCidr};
 use service_cidr_operator::observe::{Caches, Observed};
@@ -198,31 +198,31 @@ fn the_condition_is_applied_where_it_says_something_else() {
         "message": "Kubernetes Service CIDR is ready" });
     let refused = json!({ "type": "Ready", "status": "False", "reason": "Terminating", "message": terminating,
         "lastTransitionTime": NOW.to_string() });
-    let next = |conditions: Value, standing| {
+    let next = |conditions: Value, readiness| {
         let service_cidr = service_cidr("a", &BOTH).set(&["status", "conditions"], conditions);
         let observed = Observed { service_cidr: service_cidr.build(), others: Vec::new(), addresses: Vec::new() };
-        let outcome = Outcome { standing, ..Outcome::default() };
+        let outcome = Outcome { readiness, ..Outcome::default() };
         next_condition(&observed, &outcome, NOW).map_or(Value::Null, |condition| json!(condition))
     };
-    for (standing, expected) in [(Standing::Ready, &ready), (Standing::Terminating, &refused)] {
-        assert_eq!(next(json!(null), Some(standing)), *expected);
-        assert_eq!(next(json!([{ "type": "Other", "status": "True" }]), Some(standing)), *expected);
-        assert_eq!(next(json!([expected]), Some(standing)), json!(null));
+    for (readiness, expected) in [(Readiness::Ready, &ready), (Readiness::Terminating, &refused)] {
+        assert_eq!(next(json!(null), Some(readiness)), *expected);
+        assert_eq!(next(json!([{ "type": "Other", "status": "True" }]), Some(readiness)), *expected);
+        assert_eq!(next(json!([expected]), Some(readiness)), json!(null));
     }
-    assert_eq!(next(json!([ready]), Some(Standing::Terminating)), refused);
-    assert_eq!(next(json!([refused]), Some(Standing::Ready)), ready);
+    assert_eq!(next(json!([ready]), Some(Readiness::Terminating)), refused);
+    assert_eq!(next(json!([refused]), Some(Readiness::Ready)), ready);
     assert_eq!(next(json!([refused]), None), json!(null));
     // As the apiserver says it of its own one.
     let mut default = ready.clone();
     default["message"] = "Kubernetes default Service CIDR is ready".into();
     default["lastTransitionTime"] = ago(60).to_string().into();
-    assert_eq!(next(json!([default]), Some(Standing::Ready)), ready);
+    assert_eq!(next(json!([default]), Some(Readiness::Ready)), ready);
 }
 
 #[test]
 fn a_condition_is_applied_with_an_empty_reason_as_upstream_does() {
     let observed = cluster(&[service_cidr("a", &BOTH)], &[]).observe(&key("a")).unwrap();
-    let outcome = Outcome { standing: Some(Standing::Ready), ..Outcome::default() };
+    let outcome = Outcome { readiness: Some(Readiness::Ready), ..Outcome::default() };
     let condition = next_condition(&observed, &outcome, NOW).unwrap();
     let applied = json!(Configuration::new("a", condition));
     let expected = json!({ "type": "Ready", "status": "True", "reason": "",

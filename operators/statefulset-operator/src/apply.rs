@@ -30,7 +30,6 @@ use crate::observe::Observed;
 use crate::plan::Plan;
 use crate::plan::revisions::{RevisionPlan, Revisions, Update, collision_count, revisions_with};
 use crate::plan::stuck::Refused;
-use crate::status::is_in_between;
 use pods::OfSet;
 
 /// Writes for StatefulSets.
@@ -156,14 +155,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Write the status. One with nothing new but counts on the way can wait, unless the sync `has_failed`.
+    /// Writes the status, unless it can wait and has to.
     ///
     /// Upstream: `UpdateStatefulSetStatus`, `pkg/controller/statefulset/stateful_set_status_updater.go`.
     pub(crate) async fn write_status(
         &self,
         observed: &Observed,
         status: &StatefulSetStatus,
-        has_failed: bool,
+        can_wait: bool,
     ) -> anyhow::Result<StatusWrite> {
         /// Upstream puts the whole status, and so removes conditions.
         #[derive(Serialize)]
@@ -173,7 +172,6 @@ impl Writer {
             conditions: (),
         }
         let meta = &observed.set.metadata;
-        let can_wait = !has_failed && is_in_between(observed, status);
         let patch = Patch::status(&BTreeMap::from([("status", Whole { status, conditions: () })]));
         let (uid, version) = (meta.uid, meta.resource_version);
         self.statuses.write(NewStatus { key: &meta.key, uid, version, patch, can_wait }).await

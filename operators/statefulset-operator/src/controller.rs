@@ -30,7 +30,7 @@ use crate::plan::reasons::Reason;
 use crate::plan::revisions::{Revisions, Update};
 use crate::plan::stuck::{BUDGET, BUDGET_RETRY};
 use crate::plan::{Plan, unavailability};
-use crate::status::{MIN_READY, next_check, next_status};
+use crate::status::{MIN_READY, is_in_between, next_check, next_status};
 
 /// The operator as a process.
 pub struct StatefulSetOperator;
@@ -191,7 +191,10 @@ impl StatefulSetController {
         });
         let next = next_status(observed, revisions, &outcome, now);
         let written = match &next {
-            Some(status) => self.writer.write_status(observed, status, outcome.error.is_some()).await.map(Some),
+            Some(status) => {
+                let can_wait = outcome.error.is_none() && is_in_between(observed, status);
+                self.writer.write_status(observed, status, can_wait).await.map(Some)
+            }
             None => Ok(None),
         };
         let later = match (outcome.error, written) {

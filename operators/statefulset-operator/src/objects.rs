@@ -264,9 +264,9 @@ pub struct RollingUpdate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClaimRetention {
-    /// The fate of its claims when the StatefulSet is deleted.
+    /// Whether its claims are deleted with the StatefulSet.
     pub when_deleted: Retention,
-    /// The fate of a pod's claims when that pod is one too many.
+    /// Whether a pod's claims are deleted when that pod is one too many.
     pub when_scaled: Retention,
 }
 
@@ -277,7 +277,7 @@ impl ClaimRetention {
     }
 }
 
-/// The fate of a claim.
+/// Whether claims are deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Retention {
     /// It goes.

@@ -2,22 +2,23 @@
 
 #![cfg(test)]
 
+#[path = "../../../shared/tests/replicas/lives.rs"]
+mod lives;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use shared::api::explain::{KeyState, Stage, Standing};
 use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, the_first_one_waits};
-use shared::testing::replicas::ReplicaKind;
+use shared::testing::replicas::{KEY, ReplicaKind};
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{A_STATUS, Running, survives_kills, test};
 use shared::testing::{ObjectBuilder, object, pod};
-use statefulset_operator::controller::StatefulSetOperator;
+use statefulset_operator::controller::StatefulSetOperator as Operator;
 use statefulset_operator::objects::REPLACE_STUCK_PODS;
 
-const KEY: &str = "default/web";
-
-const KIND: ReplicaKind = ReplicaKind { resource: "statefulsets", object: parallel };
+const KIND: ReplicaKind = ReplicaKind { resource: "statefulsets", pods: "pods default/", object: parallel };
 
 fn template(image: &str) -> Value {
     json!({ "metadata": { "labels": { "app": "web" } }, "spec": { "containers": [{ "name": "c", "image": image }] } })
@@ -59,7 +60,7 @@ fn roll_back(server: &Server) {
 }
 
 fn start(server: &Server) -> Running {
-    Running::start::<StatefulSetOperator>(server, &[])
+    Running::start::<Operator>(server, &[])
 }
 
 /// The operator, and the kubelet a few times.
@@ -121,7 +122,7 @@ fn survives_a_kill_before_any_write() {
             Do(Server::run_pods),
             Do(|server| edit(server, "persistentVolumeClaimRetentionPolicy", retention("Retain", "Retain"))),
         ];
-        let server = survives_kills::<StatefulSetOperator>(&[], &life).await;
+        let server = survives_kills::<Operator>(&[], &life).await;
         assert_eq!(server.keys("pods"), ["default/web-0"]);
         assert_eq!(image(&server, "default/web-0"), "old");
         assert_eq!(history(&server), named(&[(2, "new"), (3, "old")]));
@@ -182,7 +183,7 @@ fn a_stuck_set_that_is_cured_survives_a_kill_before_any_write() {
             Do(run_faulty_pods),
             Do(run_faulty_pods),
         ];
-        let server = survives_kills::<StatefulSetOperator>(&[], &life).await;
+        let server = survives_kills::<Operator>(&[], &life).await;
         assert!(evictions(&server) > 0);
         assert_eq!([image(&server, "default/web-0"), image(&server, "default/web-1")], ["new", "new"]);
         assert_eq!((&status(&server)["readyReplicas"], &status(&server)["updatedReplicas"]), (&json!(2), &json!(2)));
@@ -221,7 +222,7 @@ fn a_faulty_first_revision_in_parallel_is_replaced_pod_by_pod() {
         let server = Server::new();
         server.add(&curable(parallel("web", 3)));
         let flags = ["--feature-gates=MaxUnavailableStatefulSet=true"];
-        let running = Running::start::<StatefulSetOperator>(&server, &flags);
+        let running = Running::start::<Operator>(&server, &flags);
         run_faulty(&server, &running).await;
         roll_out(&server);
         running.at_rest().await;
@@ -313,7 +314,7 @@ fn many_at_once_survive_a_kill_before_any_write() {
             Do(|server| server.end_pods("Failed")),
             Do(Server::run_pods),
         ];
-        let server = survives_kills::<StatefulSetOperator>(&[], &life).await;
+        let server = survives_kills::<Operator>(&[], &life).await;
         assert_eq!(server.keys("pods"), ["default/web-0", "default/web-1"]);
         assert_eq!(status(&server)["availableReplicas"], 2);
     });
@@ -352,7 +353,7 @@ fn rejected_pods_survive_a_kill_before_any_write() {
             Pass(Duration::from_secs(10)),
             Do(Server::run_pods),
         ];
-        let server = survives_kills::<StatefulSetOperator>(&[], &life).await;
+        let server = survives_kills::<Operator>(&[], &life).await;
         assert_eq!((server.count("create pods"), server.count("delete pods")), (9, 6));
         assert_eq!(status(&server)["availableReplicas"], 3);
     });
@@ -361,27 +362,23 @@ fn rejected_pods_survive_a_kill_before_any_write() {
 #[test]
 fn rejected_pods_are_replaced_with_back_off_unless_a_flag_says_otherwise() {
     test(async {
-        let in_order = ReplicaKind { resource: "statefulsets", object: |_, replicas| ordered(replicas) };
+        let minute = Duration::from_mins(1);
+        let in_order = ReplicaKind { object: |_, replicas| ordered(replicas), ..KIND };
         for kind in [KIND, in_order] {
-            let made = kind.pods_of_a_minute_of_rejections::<StatefulSetOperator>(&[]).await;
+            let made = kind.pods_of_rejections::<Operator>(&[], minute).await;
             assert!((6..=40).contains(&made), "{made} pods");
             let flag = "--rejected-pod-backoff=false";
-            let made = kind.pods_of_a_minute_of_rejections::<StatefulSetOperator>(&[flag]).await;
+            let made = kind.pods_of_rejections::<Operator>(&[flag], minute).await;
             assert!(made > 300, "{made} pods");
         }
     });
 }
 
 #[test]
-fn only_rejected_pods_wait() {
-    test(KIND.only_rejected_pods_wait::<StatefulSetOperator>());
-}
-
-#[test]
 fn a_creation_whose_answer_is_lost_makes_no_second_pod() {
     test(async {
         let server = Server::new();
-        let running = KIND.start_beside_another::<StatefulSetOperator>(&server).await;
+        let running = KIND.start_beside_another::<Operator>(&server).await;
         for resource in ["controllerrevisions", "persistentvolumeclaims", "pods"] {
             server.on("create", resource).once().lose();
         }
@@ -394,37 +391,12 @@ fn a_creation_whose_answer_is_lost_makes_no_second_pod() {
 }
 
 #[test]
-fn a_watch_that_stands_still_makes_no_second_pod() {
-    test(KIND.a_watch_that_stands_still::<StatefulSetOperator>());
-}
-
-#[test]
-fn a_status_that_meets_a_newer_version_is_written_all_the_same() {
-    test(KIND.a_status_that_meets_a_newer_version::<StatefulSetOperator>());
-}
-
-#[test]
-fn a_watch_that_expires_loses_nothing() {
-    test(KIND.a_watch_that_expires::<StatefulSetOperator>());
-}
-
-#[test]
-fn a_slow_first_list_and_a_watch_that_breaks_make_no_pod_too_many() {
-    test(KIND.a_slow_first_list_and_a_watch_that_breaks::<StatefulSetOperator>());
-}
-
-#[test]
-fn pods_are_followed_only_while_there_is_a_set() {
-    test(KIND.follows_pods_only_while_needed::<StatefulSetOperator>("pods default/"));
-}
-
-#[test]
 fn revisions_and_claims_are_followed_only_while_there_is_a_set_with_any() {
     test(async {
         let remove = |server: &Server| server.delete("statefulsets", KEY);
         for resource in ["controllerrevisions default/", "persistentvolumeclaims default/"] {
             let add = |server: &Server| server.add(&ordered(1));
-            is_followed_only_while_needed::<StatefulSetOperator>(&Server::new(), resource, add, remove).await;
+            is_followed_only_while_needed::<Operator>(&Server::new(), resource, add, remove).await;
         }
         let server = Server::new();
         KIND.add(&server, 1);
@@ -434,34 +406,13 @@ fn revisions_and_claims_are_followed_only_while_there_is_a_set_with_any() {
 }
 
 #[test]
-fn the_first_one_waits_for_all_that_is_its_own_however_it_comes() {
+fn the_first_one_waits_for_revisions_and_claims_however_they_come() {
     test(async {
-        KIND.the_first_one_waits_for_its_pods::<StatefulSetOperator>().await;
         for resource in ["controllerrevisions", "persistentvolumeclaims"] {
             let then = |server: &Server| assert_eq!(server.keys("pods"), ["default/web-0"], "{resource}");
             let first = |server: &Server| server.add(&ordered(2));
-            the_first_one_waits::<StatefulSetOperator>(&[], resource, first, then).await;
+            the_first_one_waits::<Operator>(&[], resource, first, then).await;
         }
-    });
-}
-
-#[test]
-fn one_that_goes_and_comes_again_finds_its_pods() {
-    test(KIND.one_that_goes_and_comes_again::<StatefulSetOperator>());
-}
-
-#[test]
-fn a_dead_webhook_costs_no_list() {
-    test(async {
-        let server = Server::new();
-        let running = KIND.start_beside_another::<StatefulSetOperator>(&server).await;
-        let lists = || server.count("list pods") + server.count("watch pods");
-        let before = lists();
-        let webhook = "Internal error occurred: failed calling webhook \"dead\": connection refused";
-        let refusing = server.on("create", "pods").times(8).answer(500, "InternalError", webhook);
-        KIND.add(&server, 3);
-        running.at_rest().await;
-        assert_eq!((refusing.count(), server.keys("pods").len(), lists()), (8, 3, before));
     });
 }
 
@@ -567,7 +518,7 @@ fn several_pods_go_at_once_where_the_gate_is_on() {
         for (flags, gone) in [(&[][..], 1), (&["--feature-gates=MaxUnavailableStatefulSet=true"], 2)] {
             let server = Server::new();
             server.add(&parallel("web", 3).set(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"], 2));
-            let running = Running::start::<StatefulSetOperator>(&server, flags);
+            let running = Running::start::<Operator>(&server, flags);
             run(&server, &running).await;
             roll_out(&server);
             running.at_rest().await;
@@ -734,7 +685,7 @@ fn texts(stages: &[Stage]) -> Vec<&str> {
 fn why_says_what_is_waited_for_and_what_was_written() {
     test(async {
         let server = Server::new();
-        let running = KIND.start_beside_another::<StatefulSetOperator>(&server).await;
+        let running = KIND.start_beside_another::<Operator>(&server).await;
         server.add(&ordered(2));
         running.pass(A_STATUS).await;
         let requests = server.requests();

@@ -334,8 +334,8 @@ impl<T: Object> Cache<T> {
     pub(crate) fn apply(&self, part: Part, new: &Arc<T>, mut changed: impl FnMut(Change<'_, T>)) {
         let mut state = self.write();
         if let Some(known) = state.objects.get_mut(&new.meta().key) {
-            let was_told = known.parts != part.bit() && is_same_state(new.as_ref(), known.object.as_ref());
-            if was_told || is_older_state(new.as_ref(), known.object.as_ref()) {
+            let is_known = known.parts != part.bit() && is_same_state(new.as_ref(), known.object.as_ref());
+            if is_known || is_older_state(new.as_ref(), known.object.as_ref()) {
                 known.parts |= part.bit();
                 return;
             }

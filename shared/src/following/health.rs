@@ -1,5 +1,5 @@
 //! How the list and watch of one informer fares: its failures, what it cannot read, when it last heard from the
-//! apiserver, and wishes to watch or list again.
+//! apiserver, and requests to watch or list again.
 //!
 //! Left out: how far its cache has come, which is [`crate::following::cache::Progress`].
 
@@ -121,7 +121,7 @@ impl Health {
     }
 
     /// Lists everything anew, after a back-off; gives the number that [`crate::following::cache::Progress::list`] has reached
-    /// once that is done. Several wishes are fulfilled by one list that begins after them.
+    /// once that is done. One list that begins after several requests fulfils them all.
     pub fn relist(&self) -> u64 {
         let wanted = self.next_list();
         self.wanted_list.fetch_max(wanted, Ordering::Relaxed);
@@ -156,7 +156,7 @@ impl Health {
         self.lists() + 1
     }
 
-    /// How long to wait before wishing for a list, so that lists take at most a tenth of the time.
+    /// How long to wait before requesting a list, so that lists take at most a tenth of the time.
     pub fn pause_before_list(&self) -> Duration {
         let now = Instant::now();
         self.last_list().as_ref().map_or(Duration::ZERO, |ListTimes { began, ended }| {

@@ -205,7 +205,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     ) -> Result<std::convert::Infallible, Stop> {
         let mut listing = initial.then(Listed::new);
         let health = Arc::clone(&self.source.health);
-        let (started, mut was_told) = (Instant::now(), false);
+        let (started, mut got_event) = (Instant::now(), false);
         let (mut grown, mut listed) = (started, 0);
         loop {
             let deadline = match &listing {
@@ -233,7 +233,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                 }
                 return Err(match &listing {
                     Some(_) => Stop::Failed("the streamed list ended early".to_owned()),
-                    None if !was_told && started.elapsed() < SHORT_WATCH => {
+                    None if !got_event && started.elapsed() < SHORT_WATCH => {
                         Stop::Failed("the watch ended at once without an event".to_owned())
                     }
                     None => Stop::Ended,
@@ -246,7 +246,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                 (grown, listed) = (Instant::now(), live.len());
             }
             *backoff = BACKOFF_FIRST;
-            was_told = true;
+            got_event = true;
             self.expired &= !is_listed;
             if listing.is_none() {
                 self.recovers();

@@ -6,7 +6,7 @@
 
 mod fields;
 mod metrics;
-mod wishes;
+mod pending;
 mod write;
 
 use std::cell::RefCell;
@@ -29,7 +29,7 @@ use crate::transport::identity::VERSION;
 use crate::working::queue::Queue;
 use crate::working::worker::{Controller, Requeue};
 use metrics::ShadowMetrics;
-use wishes::Wishes;
+use pending::PendingWrites;
 use write::Write;
 
 /// This many writes of one sync are noted; the others are counted.
@@ -107,7 +107,7 @@ pub struct Shadow {
     client: Client,
     clock: Clock,
     metrics: ShadowMetrics,
-    wishes: Arc<Mutex<Wishes>>,
+    pending: Arc<Mutex<PendingWrites>>,
 }
 
 impl Shadow {
@@ -122,20 +122,20 @@ impl Shadow {
         if mode == Mode::Operate {
             return (None, client);
         }
-        let (client, wishes) = (client.behind(NoWrites), Arc::default());
-        let metrics = ShadowMetrics::register(metrics, Arc::clone(&wishes));
+        let (client, pending) = (client.behind(NoWrites), Arc::default());
+        let metrics = ShadowMetrics::register(metrics, Arc::clone(&pending));
         let clock = clock.clone();
-        (Some(Self { operator, client: client.clone(), clock, metrics, wishes }), client)
+        (Some(Self { operator, client: client.clone(), clock, metrics, pending }), client)
     }
 
-    fn wishes(&self) -> MutexGuard<'_, Wishes> {
-        lock(&self.wishes)
+    fn pending(&self) -> MutexGuard<'_, PendingWrites> {
+        lock(&self.pending)
     }
 
     /// Notes the keys of all queues, once these are filled.
     pub(crate) fn started(&self, queues: &[Queue]) {
         let keys = queues.iter().flat_map(|queue| queue.waiting().into_iter().map(|key| (queue.name(), key)));
-        self.wishes().start(keys);
+        self.pending().start(keys);
     }
 
     /// Wraps a controller: a sync with a refused write counts as done, and its key is synced again when its object may
@@ -149,7 +149,7 @@ impl Shadow {
         let Watched { stages, refused_at, wanted, more, .. } = watched;
         let subject = (queue, key.clone());
         let targets: BTreeSet<_> = wanted.iter().map(|write| write.target.clone()).collect();
-        let synced = self.wishes().synced(&subject, (Instant::now(), self.clock.now()), &targets, more);
+        let synced = self.pending().synced(&subject, (Instant::now(), self.clock.now()), &targets, more);
         for (target, after) in &synced.fulfilled {
             self.metrics.fulfilled(target, *after);
         }
@@ -171,7 +171,7 @@ impl Shadow {
                 fields: fields::differences(write, object),
                 since,
             };
-            self.wishes().found(&subject, &target, difference);
+            self.pending().found(&subject, &target, difference);
         }
         synced.look
     }
@@ -192,17 +192,17 @@ impl Shadow {
 
     /// The report.
     pub fn report(&self) -> ShadowReport {
-        let wishes = self.wishes();
-        let looked_at = wishes.looked_at().into_iter().map(|(queue, keys)| (queue.to_owned(), keys));
+        let pending = self.pending();
+        let looked_at = pending.looked_at().into_iter().map(|(queue, keys)| (queue.to_owned(), keys));
         ShadowReport {
             operator: self.operator.to_owned(),
             version: VERSION.to_owned(),
             time: self.clock.now(),
-            complete: wishes.is_complete(),
+            complete: pending.is_complete(),
             looked_at: looked_at.collect(),
-            moving: wishes.moving().into_values().sum(),
-            differences: wishes.differences().cloned().collect(),
-            more_differences: wishes.counts().1,
+            moving: pending.moving().into_values().sum(),
+            differences: pending.differences().cloned().collect(),
+            more_differences: pending.counts().1,
         }
     }
 

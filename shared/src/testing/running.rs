@@ -179,7 +179,7 @@ async fn live<O: Operator>(flags: &[&str], steps: &[Step], kill_before: Option<u
 }
 
 /// Starts an operator, and waits until it has nothing to do.
-pub(super) async fn start_at_rest<O: Operator>(server: &Server, flags: &[&str]) -> Running {
+pub async fn start_at_rest<O: Operator>(server: &Server, flags: &[&str]) -> Running {
     let running = Running::start::<O>(server, flags);
     running.at_rest().await;
     running

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::api::object::Key;
 use crate::transport::clock::part_of;
 use crate::working::decisions::Trigger;
-use entry::{Due, Entry, Pause, Processing, Queued, Wish};
+use entry::{Due, Entry, Pause, Processing, Queued, SyncRequest};
 pub(crate) use look::{Standing, Summary};
 
 /// Why a key is added. An edit overtakes events and ends a back-off.
@@ -184,18 +184,18 @@ impl Queue {
 
     /// Add a key. A key that rests, or that failed within the last second, waits unless `cause` is an edit.
     pub fn add(&self, key: &Key, cause: Cause) {
-        self.add_wish(key, Wish { cause, trigger: None });
+        self.request(key, SyncRequest { cause, trigger: None });
     }
 
     /// As [`Self::add`], and note the change that caused it.
     pub(crate) fn add_for(&self, key: &Key, cause: Cause, trigger: Trigger) {
-        self.add_wish(key, Wish { cause, trigger: Some(trigger) });
+        self.request(key, SyncRequest { cause, trigger: Some(trigger) });
     }
 
-    fn add_wish(&self, key: &Key, wish: Wish) {
+    fn request(&self, key: &Key, request: SyncRequest) {
         let mut state = self.state();
         let next = state.first_timer();
-        let added = state.add(key, wish, Instant::now());
+        let added = state.add(key, request, Instant::now());
         self.tell_depth(&state, added);
         // The first delayed key starts a timer that no waiter watches yet.
         let wakes = added || state.first_timer() != next;
@@ -208,17 +208,17 @@ impl Queue {
     /// Add a key once `delay` has passed, for a purpose such as `"the deadline of its start"`. Of several delays the
     /// earliest counts; [`Self::add`] does not cancel one.
     pub fn add_after(&self, key: &Key, delay: Duration, purpose: &'static str) {
-        self.add_wish_after(key, delay, purpose, None);
+        self.request_after(key, delay, purpose, None);
     }
 
     /// As [`Self::add_after`], and note the change that caused it.
     pub(crate) fn add_after_for(&self, key: &Key, delay: Duration, purpose: &'static str, trigger: Trigger) {
-        self.add_wish_after(key, delay, purpose, Some(trigger));
+        self.request_after(key, delay, purpose, Some(trigger));
     }
 
-    fn add_wish_after(&self, key: &Key, delay: Duration, purpose: &'static str, trigger: Option<Trigger>) {
+    fn request_after(&self, key: &Key, delay: Duration, purpose: &'static str, trigger: Option<Trigger>) {
         if delay.is_zero() {
-            return self.add_wish(key, Wish { cause: Cause::Event, trigger });
+            return self.request(key, SyncRequest { cause: Cause::Event, trigger });
         }
         self.state().set_timer(key, Due { at: after(Instant::now(), delay), purpose }, trigger);
         self.shared.wake.notify_one();
@@ -377,33 +377,33 @@ impl State {
     }
 
     /// Returns whether the key has been put into a lane.
-    fn add(&mut self, key: &Key, wish: Wish, now: Instant) -> bool {
-        let wish = match self.stage {
+    fn add(&mut self, key: &Key, request: SyncRequest, now: Instant) -> bool {
+        let request = match self.stage {
             Stage::Asleep | Stage::ShutDown => return false,
-            Stage::Filling => Wish::event(),
-            Stage::Open => wish,
+            Stage::Filling => SyncRequest::event(),
+            Stage::Open => request,
         };
-        let cause = wish.cause;
+        let cause = request.cause;
         let entry = self.keys.entry(key.clone()).or_default();
         if cause == Cause::Edit {
             (entry.failures, entry.pause) = (0, None);
         }
         if entry.processing.is_some() {
-            entry.dirty = Some(entry.dirty.take().map_or(wish.clone(), |known| known.or(wish)));
+            entry.dirty = Some(entry.dirty.take().map_or(request.clone(), |known| known.or(request)));
             return false;
         }
         if let Some(due) = entry.pause.map(Pause::end).filter(|due| *due > now) {
-            self.set_timer(key, Due { at: due, purpose: "" }, wish.trigger);
+            self.set_timer(key, Due { at: due, purpose: "" }, request.trigger);
             return false;
         }
         let is_new = entry.queued.is_none();
         match &mut entry.queued {
-            Some(queued) if queued.wish.cause >= cause => return false,
+            Some(queued) if queued.request.cause >= cause => return false,
             Some(queued) => {
-                queued.wish = wish;
+                queued.request = request;
                 self.events.retain(|waiting| waiting != key);
             }
-            none => *none = Some(Queued { wish, since: now }),
+            none => *none = Some(Queued { request, since: now }),
         }
         match cause {
             Cause::Edit => self.edits.push_back(key.clone()),
@@ -460,7 +460,7 @@ impl State {
             if let Some(entry) = self.keys.get_mut(&key) {
                 entry.timer = None;
             }
-            added += usize::from(self.add(&key, Wish::event(), now));
+            added += usize::from(self.add(&key, SyncRequest::event(), now));
         }
         added
     }
@@ -478,7 +478,7 @@ impl State {
         let queued = entry.queued.take();
         let waited = queued.as_ref().map_or(Duration::ZERO, |queued| now - queued.since);
         let unseen = entry.unseen.take();
-        let trigger = queued.and_then(|queued| queued.wish.trigger).or(unseen);
+        let trigger = queued.and_then(|queued| queued.request.trigger).or(unseen);
         let is_extra = entry.pause.is_some_and(|pause| pause.awaits_retry(now));
         entry.processing = Some(Processing { since: now, is_extra, trigger });
         entry.dirty = None;
@@ -492,7 +492,7 @@ impl State {
         };
         let dirty = entry.dirty.take();
         if how == Finish::Again {
-            let first = Wish { cause: Cause::Event, trigger };
+            let first = SyncRequest { cause: Cause::Event, trigger };
             let queued = self.add(key, dirty.map_or(first.clone(), |later| first.or(later)), now);
             return Finished { queued, ..Finished::default() };
         }
@@ -511,7 +511,7 @@ impl State {
         if let Some(due) = due {
             self.set_timer(key, due, None);
         }
-        let queued = dirty.is_some_and(|wish| self.add(key, wish, now));
+        let queued = dirty.is_some_and(|request| self.add(key, request, now));
         if self.keys.get(key).is_some_and(|entry| entry.is_idle(now)) {
             self.keys.remove(key);
             self.give_back();

@@ -9,11 +9,11 @@ use deployment_operator::plan::limits::{max_replicas, max_unavailable};
 use deployment_operator::plan::live_read::plan_live_read;
 use deployment_operator::plan::reasons::Reason;
 use deployment_operator::plan::{Plan, Step, plan};
-use deployment_operator::status::{StatusPatch, calculate_status};
+use deployment_operator::status::{NextStatus, calculate_status};
 use proptest::prelude::*;
 use shared::api::condition;
 use shared::api::intern::Text;
-use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::object::{Key, Uid};
 
 use crate::builders::{self, at};
 
@@ -69,7 +69,7 @@ impl World {
             let observed = status_of.decided(planned.revision.clone(), planned.progressing.clone());
             if !creates {
                 let next = calculate_status(&observed, planned.status, now);
-                if StatusPatch::new(&observed, next.clone(), ResourceVersion(0)).is_some() {
+                if NextStatus::new(&observed, next.clone()).is_some() {
                     self.write(&observed, next);
                 }
             }
@@ -267,7 +267,7 @@ fn check_settled(world: &mut World) {
     let again = plan(&observed, at(world.second));
     assert!(again.steps.is_empty() && again.revision.is_none() && again.progressing.is_none(), "{again}");
     let next = calculate_status(&observed, again.status, at(world.second));
-    assert_eq!(StatusPatch::new(&observed, next, ResourceVersion(0)), None);
+    assert_eq!(NextStatus::new(&observed, next), None);
     let status = &world.deployment.status;
     let counts = [status.replicas, status.updated_replicas, status.ready_replicas, status.available_replicas];
     assert_eq!((counts, status.unavailable_replicas), ([wanted; 4], 0));

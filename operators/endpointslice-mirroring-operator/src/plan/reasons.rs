@@ -6,7 +6,6 @@ use serde::Serialize;
 use shared::working::decisions;
 
 use super::Mirrored;
-use super::text::plural;
 
 /// Why slices are written or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -118,4 +117,10 @@ impl fmt::Display for Gone {
             Self::PortsUnwanted => "ports unwanted",
         })
     }
+}
+
+/// A number with its noun: `1 slice`, `2 slices`.
+fn plural(count: usize, word: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {word}{ending}")
 }

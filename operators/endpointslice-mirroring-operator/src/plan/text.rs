@@ -6,12 +6,6 @@ use shared::controllers::endpoints::slice_plan::counted;
 
 use super::{Changes, CleanUp, Counts, Creation, Mirrored, Plan};
 
-/// A number with its noun: `1 slice`, `2 slices`.
-pub(super) fn plural(count: usize, word: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{count} {word}{ending}")
-}
-
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

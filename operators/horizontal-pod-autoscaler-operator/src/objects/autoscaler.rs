@@ -1,12 +1,12 @@
 //! A HorizontalPodAutoscaler: its target, its bounds, its metrics, its behavior, and its whole status.
 
-use serde::{Deserialize, Serialize};
-use shared::api::intern::Text;
+use serde::Deserialize;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::Resource;
 
 use super::behavior::{Behavior, RawBehavior};
 use super::metric::MetricSpec;
+use super::reference::Reference;
 use super::status::AutoscalerStatus;
 
 /// `autoscaling/v2` `HorizontalPodAutoscaler`.
@@ -37,17 +37,6 @@ impl HorizontalPodAutoscaler {
     pub fn has_object_or_external_metrics(&self) -> bool {
         self.metrics.iter().any(|metric| matches!(metric, MetricSpec::Object { .. } | MetricSpec::External { .. }))
     }
-}
-
-/// An object in the autoscaler's namespace, by kind and name. Upstream: `CrossVersionObjectReference`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Reference {
-    pub kind: Text,
-    pub name: Text,
-    /// Only the group matters.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub api_version: Text,
 }
 
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use shared::api::object::null_as_default;
 use shared::api::quantity::Quantity;
 use shared::api::selector::LabelSelector;
 
-use super::Reference;
+use super::reference::Reference;
 
 /// One of `spec.metrics`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -8,7 +8,8 @@ use shared::api::object::null_as_default;
 use shared::api::quantity::Quantity;
 use shared::api::time::Time;
 
-use super::{MetricIdentifier, Reference};
+use super::metric::MetricIdentifier;
+use super::reference::Reference;
 
 /// `status` of an autoscaler. Every field is written; an absent one becomes `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

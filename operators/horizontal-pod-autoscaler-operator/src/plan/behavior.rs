@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Config;
-use super::normalize::{DOWN_STABILIZED, Limited, Normalized, TOO_FEW, normalized, within_range};
+use super::normalized::{DOWN_STABILIZED, Limited, Normalized, minimum, upper_bound, within_range};
 use super::numbers::{ceil, cut, narrow, real};
 use crate::memory::{History, Recommendation, ScaleEvent, before};
 use crate::objects::{Behavior, HorizontalPodAutoscaler, Policy, PolicyType, ScalingRules, Select, condition_reasons};
@@ -30,7 +30,7 @@ pub(super) fn normalize_with_behavior(
     let bounds = (autoscaler.min_replicas, autoscaler.max_replicas);
     let limited = convert_with_rate(behavior, history, (current, stabilized), bounds, now);
     let word = if recommended >= current { UP_STABILIZED } else { DOWN_STABILIZED };
-    normalized(recommended, (stabilized, word), limited, recommendations)
+    Normalized::new(recommended, (stabilized, word), limited, recommendations)
 }
 
 /// The length of a window; the flag's by default.
@@ -77,35 +77,23 @@ pub fn convert_with_rate(
     if desired > current {
         // Recent changes can push the limit below the current number, which stays then.
         let limit = scale_up_limit(&behavior.scale_up, history, current, now).max(current);
-        let (most, word, message) = if max > limit {
-            (
-                limit,
-                condition_reasons::SCALE_UP_LIMIT,
-                "the desired replica count is increasing faster than the maximum scale rate",
-            )
-        } else {
-            (
-                max,
-                condition_reasons::TOO_MANY_REPLICAS,
-                "the desired replica count is more than the maximum replica count",
-            )
-        };
-        if desired > most {
-            return (most, word, message);
+        let most = upper_bound(max, limit);
+        if desired > most.0 {
+            return most;
         }
     } else if desired < current {
         let limit = scale_down_limit(&behavior.scale_down, history, current, now).min(current);
-        let (least, word, message) = if min < limit {
+        let least = if min < limit {
             (
                 limit,
                 condition_reasons::SCALE_DOWN_LIMIT,
                 "the desired replica count is decreasing faster than the maximum scale rate",
             )
         } else {
-            (min, condition_reasons::TOO_FEW_REPLICAS, TOO_FEW)
+            minimum(min)
         };
-        if desired < least {
-            return (least, word, message);
+        if desired < least.0 {
+            return least;
         }
     }
     within_range(desired)

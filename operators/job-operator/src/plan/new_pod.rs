@@ -18,7 +18,6 @@ use shared::api::owner::{Owner, OwnerReference};
 use shared::api::pod::creation::NoLabels;
 use shared::api::raw::{RawObject, raw_of};
 
-use super::scale::{IndexFailures, NewPod};
 use crate::objects::{
     JOB_COMPLETION_INDEX, JOB_COMPLETION_INDEX_ENV, JOB_INDEX_FAILURE_COUNT, JOB_INDEX_IGNORED_FAILURE_COUNT,
     JOB_TRACKING_FINALIZER, Job,
@@ -26,6 +25,21 @@ use crate::objects::{
 
 /// The longest generateName that leaves room for the suffix.
 const GENERATE_NAME_MAX_LENGTH: usize = 58;
+
+/// A pod to create.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NewPod {
+    pub index: Option<i32>,
+    /// The earlier failures of its index, if they are limited.
+    pub failures: Option<IndexFailures>,
+}
+
+/// The failures of an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexFailures {
+    pub counted: i32,
+    pub ignored: i32,
+}
 
 /// Why a Job's template is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -14,7 +14,7 @@ use shared::api::pod::ranking::{Rule, Scale, Standing, first_to_go};
 use super::Pods;
 use super::counts::{Counts, Failures, Indexes, failures_before};
 use super::indexed::{OrderedIntervals, first_pending_indexes};
-use super::new_pod::NewPods;
+use super::new_pod::{IndexFailures, NewPod, NewPods};
 use super::reasons::{Backoff, Numbers, Reason};
 use crate::memory::backoff::BackoffRecord;
 use crate::objects::pod::Pod;
@@ -77,21 +77,6 @@ impl fmt::Display for Why {
             Self::TooMany { rule } => write!(f, "{rule}"),
         }
     }
-}
-
-/// A pod to create.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NewPod {
-    pub index: Option<i32>,
-    /// The earlier failures of its index, if they are limited.
-    pub failures: Option<IndexFailures>,
-}
-
-/// The failures of an index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IndexFailures {
-    pub counted: i32,
-    pub ignored: i32,
 }
 
 /// The decision about the pods.

@@ -2,8 +2,7 @@
 //! `indexed_job_utils_test.go`, and `TestCreatePodsWithControllerRefAndGenerateName`, `controller_utils_test.go`.
 
 use job_operator::objects::Job;
-use job_operator::plan::new_pod::{NewPods, pod_generate_name};
-use job_operator::plan::scale::{IndexFailures, NewPod};
+use job_operator::plan::new_pod::{IndexFailures, NewPod, NewPods, pod_generate_name};
 use serde_json::{Value, json};
 use shared::testing::{ObjectBuilder, uid};
 

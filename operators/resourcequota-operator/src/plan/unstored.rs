@@ -7,7 +7,8 @@ use shared::api::intern::Text;
 use shared::api::quantity::Quantity;
 
 use super::counts;
-use super::usage::{Around, usage};
+use super::extended_resources::ExtendedResources;
+use super::usage::usage;
 use crate::objects::amounts::add;
 use crate::objects::{Amounts, Evaluator};
 use crate::observe::{Objects, Observed};
@@ -21,10 +22,15 @@ pub(super) struct Unstored {
 }
 
 /// Adds the charges without an object to the count, at most up to the usage that includes them.
-pub(super) fn keep(observed: &Observed, counted: &mut Amounts, around: Around<'_>, now: Timestamp) -> Unstored {
+pub(super) fn keep(
+    observed: &Observed,
+    counted: &mut Amounts,
+    extended: ExtendedResources<'_>,
+    now: Timestamp,
+) -> Unstored {
     let (charged, mut arrived) = (&observed.open.amounts, Amounts::new());
     for (evaluator, objects) in &observed.arrived {
-        let of_kind = usage_of_arrived(observed, evaluator, objects, around, now);
+        let of_kind = usage_of_arrived(observed, evaluator, objects, extended, now);
         // A sum that is too large is left out, so the usage stays.
         let _ = add(&mut arrived, &of_kind);
     }
@@ -49,10 +55,10 @@ fn usage_of_arrived(
     observed: &Observed,
     evaluator: &Evaluator,
     objects: &Objects,
-    around: Around<'_>,
+    extended: ExtendedResources<'_>,
     now: Timestamp,
 ) -> Amounts {
     let charged = observed.open.amounts.keys();
-    let names: Vec<Text> = charged.filter(|name| counts(evaluator, name, around)).cloned().collect();
-    usage(objects, &names, &observed.quota.scopes, around, now).unwrap_or_default()
+    let names: Vec<Text> = charged.filter(|name| counts(evaluator, name, extended)).cloned().collect();
+    usage(objects, &names, &observed.quota.scopes, extended, now).unwrap_or_default()
 }

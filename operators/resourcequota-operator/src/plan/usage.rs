@@ -7,46 +7,21 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::quantity::Quantity;
 
-use super::claimed::of_extended;
+use super::extended_resources::ExtendedResources;
 use super::scopes::{has_claim, has_pod};
 use crate::objects::amounts::{add_to, count};
 use crate::objects::evaluator::{
     CLAIMS_OF_CLASS, DEVICES, HUGE_PAGES, LIMITS, REQUESTS, STORAGE_OF_CLASS, extended_resource, is_extended,
 };
-use crate::objects::{
-    Amounts, ClaimFacts, DeviceClassFacts, Evaluator, PodFacts, ResourceClaimFacts, Scope, ServiceFacts, TooLarge,
-};
-use crate::observe::{Known, Objects, Observed};
-
-/// The objects of other kinds that say what a claim counts.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Around<'a> {
-    /// Which extended resources stand for the devices of a class.
-    pub classes: &'a [DeviceClassFacts],
-    /// The pods that ask for these.
-    pub pods: &'a [PodFacts],
-}
-
-impl<'a> Around<'a> {
-    /// Those that were observed.
-    pub fn of(observed: &'a Observed) -> Self {
-        let mut around = Self::default();
-        if let Some(Known::Listed(Objects::DeviceClasses(classes))) = observed.kinds.get(&Evaluator::DeviceClasses) {
-            around.classes = classes;
-        }
-        if let Some(Known::Listed(Objects::Pods(pods))) = observed.kinds.get(&Evaluator::Pods) {
-            around.pods = pods;
-        }
-        around
-    }
-}
+use crate::objects::{Amounts, ClaimFacts, PodFacts, ResourceClaimFacts, Scope, ServiceFacts, TooLarge};
+use crate::observe::Objects;
 
 /// The usage of these objects under these names.
 pub fn usage(
     objects: &Objects,
     names: &[Text],
     scopes: &[Scope],
-    around: Around<'_>,
+    extended: ExtendedResources<'_>,
     now: Timestamp,
 ) -> Result<Amounts, TooLarge> {
     match objects {
@@ -65,7 +40,7 @@ pub fn usage(
         }
         Objects::ResourceClaims(claims) => sum(in_no_scope(claims, scopes), names, |claim, name| {
             let Some(resource) = extended_resource(name) else { return of_resource_claim(claim, name) };
-            of_extended(claim, resource, claims, around, now)
+            extended.claimed(claim, resource, claims, now)
         }),
         Objects::DeviceClasses(_) => Ok(Amounts::new()),
         Objects::Number(number) => {

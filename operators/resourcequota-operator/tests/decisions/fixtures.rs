@@ -6,7 +6,8 @@ use std::sync::Arc;
 use resourcequota_operator::memory::charges::Open;
 use resourcequota_operator::objects::{Amounts, Countable, Evaluator, ResourceQuota, Scope};
 use resourcequota_operator::observe::{Known, Objects, Observed};
-use resourcequota_operator::plan::usage::{Around, usage};
+use resourcequota_operator::plan::extended_resources::ExtendedResources;
+use resourcequota_operator::plan::usage::usage;
 use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::testing::{NOW, ObjectBuilder, object};
@@ -28,7 +29,7 @@ pub(crate) fn facts<T: Countable>(object: &ObjectBuilder) -> T::Facts {
 /// The usage under these names, as `name=amount`.
 pub(crate) fn used(objects: &Objects, names: &str, scopes: &[Scope]) -> String {
     let names: Vec<Text> = names.split_whitespace().map(Text::new).collect();
-    text(&usage(objects, &names, scopes, Around::default(), NOW).unwrap())
+    text(&usage(objects, &names, scopes, ExtendedResources::default(), NOW).unwrap())
 }
 
 pub(crate) fn text(amounts: &Amounts) -> String {

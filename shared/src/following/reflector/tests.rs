@@ -282,7 +282,7 @@ async fn an_event_without_end_is_a_failure() {
 }
 
 #[tokio::test]
-async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
+async fn a_request_for_a_list_that_meets_a_failure_is_fulfilled() {
     let requests = AtomicUsize::new(0);
     let scene = Scene::served(move |request| {
         let is_list = request.uri().query().is_some_and(|query| query.contains("sendInitialEvents"));
@@ -308,7 +308,7 @@ async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_back_off_ends_within_a_second_once_the_server_is_back_and_for_no_ordinary_wish() {
+async fn a_back_off_ends_within_a_second_once_the_server_is_back_and_for_no_ordinary_request() {
     let scene = Scene::new();
     let (client, health) = (&scene.reflector.client, &scene.reflector.source.health);
     let mut came_back = client.came_back();

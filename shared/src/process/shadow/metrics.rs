@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 
 use super::lock;
-use super::wishes::Wishes;
+use super::pending::PendingWrites;
 use super::write::Target;
 use crate::process::metrics::Metrics;
 
@@ -30,14 +30,14 @@ pub(super) struct ShadowMetrics {
 }
 
 impl ShadowMetrics {
-    pub(super) fn register(metrics: &Metrics, wishes: Arc<Mutex<Wishes>>) -> Self {
+    pub(super) fn register(metrics: &Metrics, pending: Arc<Mutex<PendingWrites>>) -> Self {
         let (fulfilled, lag) = (Family::<Labels, Counter>::default(), Histogram::new(LAG_BUCKETS));
         let help = "Number of writes that were decided here and are not wanted any more: another client has made them, or \
                     they are no longer needed";
         metrics.register("shadow_fulfilled", help, fulfilled.clone());
         let help = "Seconds from the decision of a write to the event of another client's";
         metrics.register("shadow_lag_seconds", help, lag.clone());
-        metrics.register_collector(Standing(wishes));
+        metrics.register_collector(CurrentValues(pending));
         Self { fulfilled, lag }
     }
 
@@ -51,25 +51,25 @@ impl ShadowMetrics {
 }
 
 /// The values at the moment of the scrape.
-struct Standing(Arc<Mutex<Wishes>>);
+struct CurrentValues(Arc<Mutex<PendingWrites>>);
 
-impl fmt::Debug for Standing {
+impl fmt::Debug for CurrentValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Standing")
+        f.write_str("CurrentValues")
     }
 }
 
-impl Collector for Standing {
+impl Collector for CurrentValues {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let wishes = lock(&self.0);
-        let looked_at = wishes.looked_at().into_iter().map(|(queue, keys)| (vec![("name", queue)], keys));
+        let pending = lock(&self.0);
+        let looked_at = pending.looked_at().into_iter().map(|(queue, keys)| (vec![("name", queue)], keys));
         family(&mut encoder, "shadow_looked_at", "Number of keys that were looked at", looked_at)?;
-        let (counts, _) = wishes.counts();
+        let (counts, _) = pending.counts();
         let counts = counts.into_iter().map(|((queue, verb), count)| (vec![("name", queue), ("verb", verb)], count));
         let help = "Number of writes that a takeover would make to what has come to rest";
         family(&mut encoder, "shadow_differences", help, counts)?;
         let help = "Number of keys that want to write something to what has not come to rest";
-        let moving = wishes.moving().into_iter().map(|(queue, keys)| (vec![("name", queue)], keys));
+        let moving = pending.moving().into_iter().map(|(queue, keys)| (vec![("name", queue)], keys));
         family(&mut encoder, "shadow_moving", help, moving)
     }
 }

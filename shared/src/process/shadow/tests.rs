@@ -3,7 +3,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::wishes::REST;
+use super::pending::QUIET_PERIOD;
 use super::*;
 use crate::api::json as body_of;
 use crate::api::object::Meta;
@@ -189,7 +189,7 @@ fn check(wants: &'static str, expected: &[&str]) {
         let running = start(&server).await;
         let (moving, reads) = (report(&running), server.count("list configmaps"));
         assert_eq!((moving.moving, lines(&moving)), (u64::from(!expected.is_empty()), Vec::new()), "nothing rests yet");
-        running.pass(REST + Duration::from_secs(1)).await;
+        running.pass(QUIET_PERIOD + Duration::from_secs(1)).await;
         let rested = report(&running);
         assert_eq!(lines(&rested), expected);
         assert!(rested.complete && rested.moving == 0, "{rested:?}");
@@ -219,13 +219,13 @@ fn a_refusal_that_the_sync_passes_over_is_looked_at_again_only_at_rest() {
 }
 
 #[test]
-fn a_status_that_tells_of_the_refusal_is_no_wish() {
+fn a_status_that_reports_the_refusal_is_not_pending() {
     let create = |name| format!(r#"keeper default/web ["create 2"]: create secrets default/{name}"#);
     check("children", &[&create("a"), &create("b")]);
 }
 
 #[test]
-fn what_a_later_stage_decides_after_a_refusal_is_no_wish() {
+fn what_a_later_stage_decides_after_a_refusal_is_not_pending() {
     let label = r#"keeper default/web ["label it"]: patch configmaps default/web metadata.labels.kept: null -> "yes""#;
     check("stages", &[label]);
 }
@@ -244,7 +244,7 @@ fn what_somebody_else_does_is_fulfilled_and_what_stays_undone_is_a_difference_un
         assert_eq!((report(&running).moving, lines(&report(&running)).len()), (0, 0));
 
         server.change("configmaps", KEY, |object| object["metadata"]["labels"] = json!({}));
-        running.pass(2 * REST).await;
+        running.pass(2 * QUIET_PERIOD).await;
         let first = report(&running);
         assert_eq!(lines(&first).len(), 1);
         // An event of the object changes nothing about it.
@@ -255,7 +255,7 @@ fn what_somebody_else_does_is_fulfilled_and_what_stays_undone_is_a_difference_un
         running.pass(Duration::from_secs(1)).await;
         assert_eq!(lines(&report(&running)), Vec::<String>::new());
         server.delete("configmaps", KEY);
-        running.pass(2 * REST).await;
+        running.pass(2 * QUIET_PERIOD).await;
         assert_eq!((report(&running).moving, lines(&report(&running)).len()), (0, 0));
         assert_eq!(server.writes(), Vec::<String>::new());
     });

@@ -160,7 +160,7 @@ async fn a_stalled_watch_is_broken_by_a_list_that_began_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_stalled_keys_wish_for_one_list_and_lists_take_a_tenth_of_the_time() {
+async fn many_stalled_keys_request_one_list_and_lists_take_a_tenth_of_the_time() {
     let scene = Scene::new("");
     assert_eq!(scene.health.begins_list(), 1);
     tokio::time::sleep(Duration::from_secs(10)).await;

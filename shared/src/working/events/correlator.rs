@@ -1,4 +1,4 @@
-//! The fate of an event: a new Event, one more count of an earlier one, part of a combined one, or nothing.
+//! The result for an event: a new Event, one more count of an earlier one, part of a combined one, or nothing.
 //!
 //! Left out: posting. This is a function of the events and their times.
 //!

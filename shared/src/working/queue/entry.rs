@@ -12,7 +12,7 @@ pub(super) struct Entry {
     pub(super) queued: Option<Queued>,
     pub(super) processing: Option<Processing>,
     /// Added again while being processed.
-    pub(super) dirty: Option<Wish>,
+    pub(super) dirty: Option<SyncRequest>,
     /// In a row, without those of extra syncs.
     pub(super) failures: u32,
     pub(super) pause: Option<Pause>,
@@ -59,23 +59,23 @@ impl Pause {
 }
 
 pub(super) struct Queued {
-    pub(super) wish: Wish,
+    pub(super) request: SyncRequest,
     pub(super) since: Instant,
 }
 
-/// Why a key is to be taken, and the change that says so.
+/// A request to sync a key: its cause, and the change behind it.
 #[derive(Clone)]
-pub(super) struct Wish {
+pub(super) struct SyncRequest {
     pub(super) cause: Cause,
     pub(super) trigger: Option<Trigger>,
 }
 
-impl Wish {
+impl SyncRequest {
     pub(super) fn event() -> Self {
         Self { cause: Cause::Event, trigger: None }
     }
 
-    /// Of two wishes the edit counts, and of the same kind the first.
+    /// Of two requests an edit wins, and of the same cause the first.
     pub(super) fn or(self, later: Self) -> Self {
         if later.cause > self.cause { later } else { self }
     }

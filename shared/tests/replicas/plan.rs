@@ -3,25 +3,26 @@
 
 use std::sync::Arc;
 
-use replicaset_operator::memory::Ended;
-use replicaset_operator::objects::ReplicaSet;
-use replicaset_operator::observe::Observed;
-use replicaset_operator::plan::{plan, plan_live_read};
 use serde_json::json;
 use shared::api::object::Key;
 use shared::api::pod::ranking::Rule;
 use shared::controllers::rejections::Rejections;
+use shared::controllers::replicas::memory::Ended;
+use shared::controllers::replicas::observe::Observed;
+use shared::controllers::replicas::plan::{plan, plan_live_read};
+use shared::controllers::replicas::pod::Pod;
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
 use shared::working::expectations::Expectations;
 
-use crate::fixtures::{foreign, observed, orphan, pod, ready_pods, rejections, relabelled, web};
+use super::fixtures::{foreign, observed, orphan, pod, ready_pods, rejections, relabelled, web};
+use crate::Owner;
 
 #[track_caller]
-fn check(web: &ObjectBuilder, pods: &[ObjectBuilder], expected: &str) {
+pub(crate) fn check(web: &ObjectBuilder, pods: &[ObjectBuilder], expected: &str) {
     assert_eq!(plan(&observed(web, pods), NOW).to_string(), expected);
 }
 
-/// With these pods on the nodes of the ReplicaSet's siblings.
+/// With these pods on the nodes of its siblings.
 #[track_caller]
 fn check_related(web: &ObjectBuilder, pods: &[ObjectBuilder], related: &[ObjectBuilder], expected: &str) {
     let related = related.iter().map(ObjectBuilder::build).collect();
@@ -98,7 +99,7 @@ fn an_orphan_of_another_namespace_is_not_ours() {
 
 /// `TestDoNotAdoptOrCreateIfBeingDeleted`.
 #[test]
-fn a_replica_set_that_is_being_deleted_does_nothing() {
+fn one_that_is_being_deleted_does_nothing() {
     let web = web(3).terminating();
     check(&web, &[orphan("a"), relabelled("b"), pod("c")], "nothing (being deleted)");
 }
@@ -136,7 +137,7 @@ fn replacements_of_rejected_pods_are_held_back() {
 
 #[test]
 fn pods_that_have_ended_are_read_where_others_would_take_their_places() {
-    let read = |observed: Observed<ReplicaSet>| {
+    let read = |observed: Observed<Owner>| {
         let ended = vec![Ended { key: Key::new("default", "web-x"), uid: uid("web-x"), seen: NOW }];
         plan_live_read(&Observed { ended, ..observed }, NOW).map(|read| read.to_string())
     };
@@ -147,23 +148,6 @@ fn pods_that_have_ended_are_read_where_others_would_take_their_places() {
     assert_eq!(read(observed(&web(1), &ready_pods(1))), None);
     assert_eq!(read(observed(&web(2).terminating(), &[])), None);
     assert_eq!(plan_live_read(&observed(&web(2), &[]), NOW), None);
-}
-
-#[test]
-fn an_invalid_selector_does_nothing() {
-    let expressions = json!([{ "key": "app", "operator": "Like", "values": ["web"] }]);
-    let web = web(3).set(&["spec", "selector"], json!({ "matchExpressions": expressions }));
-    check(&web, &[pod("a")], "nothing (invalid selector: \"Like\" is not a valid label selector operator)");
-}
-
-#[test]
-fn no_selector_selects_nothing_and_an_empty_one_everything() {
-    check(&web(1).set(&["spec", "selector"], json!(null)), &[orphan("a")], "create 1 (0 of 1 active)");
-    check(
-        &web(1).set(&["spec", "selector"], json!({})),
-        &[orphan("a").label("app", "db")],
-        "adopt a (selected, and nobody's)",
-    );
 }
 
 /// `TestGetPodsToDelete`.
@@ -220,9 +204,7 @@ fn each_deletion_carries_the_uid_it_was_decided_on() {
 #[test]
 fn the_pods_that_count_are_those_owned_and_those_to_be_adopted() {
     let plan = plan(&observed(&web(2), &[pod("b"), orphan("a"), relabelled("c"), foreign("d")]), NOW);
-    let names = |pods: &[Arc<shared::controllers::replicas::pod::Pod>]| {
-        pods.iter().map(|pod| pod.metadata.name().to_owned()).collect::<Vec<_>>().join(",")
-    };
+    let names = |pods: &[Arc<Pod>]| pods.iter().map(|pod| pod.metadata.name().to_owned()).collect::<Vec<_>>().join(",");
     assert_eq!(names(&plan.claim.owned), "b");
     assert_eq!(names(&plan.claim.adopt), "a");
     assert_eq!(names(&plan.claim.release), "c");

@@ -1,21 +1,20 @@
-//! Properties of every ReplicaSet with any pods: see [`shared::testing::properties`].
+//! Properties of every owner with any pods: see [`shared::testing::properties`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use replicaset_operator::apply::Outcome;
-use replicaset_operator::controller::ReplicaSetOperator;
-use replicaset_operator::objects::ReplicaSet;
-use replicaset_operator::observe::Observed;
-use replicaset_operator::plan::{BURST_REPLICAS, Plan, plan};
-use replicaset_operator::status::next_status;
 use shared::api::pod::PodView;
+use shared::controllers::replicas::apply::Outcome;
+use shared::controllers::replicas::observe::Observed;
+use shared::controllers::replicas::plan::{BURST_REPLICAS, Plan, plan};
 use shared::controllers::replicas::pod::Pod;
+use shared::controllers::replicas::status::next_status;
 use shared::testing::apiserver::Server;
 use shared::testing::running::{A_STATUS, Running, test};
 use shared::testing::{NOW, ObjectBuilder, ago, properties, uid};
 
-use crate::fixtures::{foreign, observed, orphan, pod, rejections, relabelled, web};
+use super::fixtures::{foreign, observed, orphan, pod, rejections, relabelled, web};
+use crate::{Operator, Owner};
 
 /// A pod in any state that can be.
 fn any_pod(name: String) -> impl Strategy<Value = (String, ObjectBuilder)> {
@@ -57,7 +56,7 @@ fn decide(web: &ObjectBuilder, pods: &BTreeMap<String, ObjectBuilder>) -> Plan {
 
 /// Runs the whole operator until it has nothing to do.
 async fn come_to_rest(server: &Server) {
-    let running = Running::start::<ReplicaSetOperator>(server, &[]);
+    let running = Running::start::<Operator>(server, &[]);
     running.at_rest().await;
     server.run_pods();
     running.at_rest().await;
@@ -77,7 +76,7 @@ proptest! {
             come_to_rest(&server).await;
             assert_eq!(server.writes(), writes, "what is at rest is written again");
             let pods = server.list("pods").into_iter().map(|pod| serde_json::from_value::<Pod>(pod).unwrap());
-            let owner = web.build::<ReplicaSet>();
+            let owner = web.build::<Owner>();
             let own = pods.filter(|pod| pod.metadata.is_controlled_by(owner.metadata.uid) && pod.is_active()).count();
             assert!(owner.metadata.is_being_deleted() || own == owner.spec.wanted(), "{own} pods");
         });
@@ -101,7 +100,7 @@ proptest! {
     fn nothing_is_touched_that_is_not_ours(web in any_web(), pods in any_pods()) {
         let plan = decide(&web, &pods);
         let known: BTreeSet<_> = pods.keys().map(|name| uid(name)).collect();
-        let me = web.build::<ReplicaSet>().metadata.uid;
+        let me = web.build::<Owner>().metadata.uid;
         for pod in &plan.claim.adopt {
             prop_assert!(pod.metadata.controller.is_none() && pod.is_active());
         }

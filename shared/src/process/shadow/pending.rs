@@ -1,7 +1,7 @@
-//! The writes that keys want, from sync to sync, and which of them are differences. Pure: the time is an argument.
+//! The pending writes of all keys, from sync to sync, and which of them are differences. Pure: the time is an argument.
 //!
-//! A key has come to rest when it was not synced for a while, and at the latest when it has wanted the same for a
-//! minute. Each key keeps what its last sync wanted. Left out: asking the cluster.
+//! A write is pending from the sync that wanted it until a sync of the same key wants it no more. It is a difference
+//! once its key has settled: the key was not synced for a while, or the write has been pending for a minute.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -14,13 +14,13 @@ use super::write::Target;
 use crate::api::explain::Difference;
 use crate::api::object::Key;
 
-/// For so long nothing has happened to what has come to rest.
-pub(super) const REST: Duration = Duration::from_secs(10);
-/// After so long it does not matter any more what happens.
-pub(super) const RESTLESS: Duration = Duration::from_mins(1);
-/// A difference is looked at again after as long as it has stood, but within this time: upstream may write without an
-/// event for the key, or only after its own back-off.
-const ONCE_MORE: Duration = Duration::from_mins(5);
+/// A key that was not synced for this long has settled.
+pub(super) const QUIET_PERIOD: Duration = Duration::from_secs(10);
+/// A write that has been pending for this long is a difference, however often its key is synced.
+pub(super) const PENDING_MAX: Duration = Duration::from_mins(1);
+/// A difference is checked again after as long as it has been pending, but within this time: upstream may write without
+/// an event for the key, or only after its own back-off.
+const RECHECK_MAX: Duration = Duration::from_mins(5);
 /// This many differences are kept with their stages and fields; the others are counted.
 const LISTED_MAX: usize = 1000;
 /// This many keys of a queue are told apart, with 8 bytes each.
@@ -29,11 +29,11 @@ const LOOKED_AT_MAX: usize = 1_000_000;
 /// A key of a queue.
 pub(super) type Subject = (&'static str, Key);
 
-/// The wanted writes of all keys.
+/// The pending writes of all keys.
 #[derive(Default)]
-pub(super) struct Wishes {
-    keys: BTreeMap<Subject, Wanting>,
-    /// Differences that are kept whole.
+pub(super) struct PendingWrites {
+    keys: BTreeMap<Subject, PendingKey>,
+    /// The number of differences that are kept whole.
     listed: usize,
     /// The keys that were there at the start and have had no sync yet; none before the start.
     unseen: Option<HashSet<Subject>>,
@@ -41,23 +41,26 @@ pub(super) struct Wishes {
     hashes: RandomState,
 }
 
-/// The wanted writes of one key.
-struct Wanting {
+/// The pending writes of one key.
+struct PendingKey {
     synced: Instant,
-    wishes: BTreeMap<Target, Wish>,
-    /// Writes of its last sync that were not noted.
+    writes: BTreeMap<Target, PendingWrite>,
+    /// The number of writes of its last sync that were not noted.
     more: u64,
 }
 
-struct Wish {
+struct PendingWrite {
     first: Instant,
     since: Timestamp,
-    standing: Standing,
+    state: PendingState,
 }
 
-enum Standing {
-    Moving,
+enum PendingState {
+    /// Its key has not settled.
+    Unsettled,
+    /// A difference that is kept whole.
     Listed(Box<Difference>),
+    /// One beyond [`LISTED_MAX`].
     Counted,
 }
 
@@ -73,7 +76,7 @@ pub(super) struct Synced {
     pub(super) look: Option<Duration>,
 }
 
-impl Wishes {
+impl PendingWrites {
     /// Work starts with these keys.
     pub(super) fn start(&mut self, keys: impl Iterator<Item = Subject>) {
         self.unseen = Some(keys.collect());
@@ -94,31 +97,32 @@ impl Wishes {
     ) -> Synced {
         self.note_look(subject);
         let before = self.keys.remove(subject);
-        let is_quiet = before.as_ref().is_some_and(|before| now.saturating_duration_since(before.synced) >= REST);
-        let mut old = before.map(|before| before.wishes).unwrap_or_default();
+        let is_quiet =
+            before.as_ref().is_some_and(|before| now.saturating_duration_since(before.synced) >= QUIET_PERIOD);
+        let mut old = before.map(|before| before.writes).unwrap_or_default();
         let mut synced = Synced::default();
-        let mut wishes = BTreeMap::new();
-        let mut look = ONCE_MORE;
+        let mut writes = BTreeMap::new();
+        let mut look = RECHECK_MAX;
         for target in wanted {
             let known = old.remove(target);
-            let wish = known.unwrap_or(Wish { first: now, since: time, standing: Standing::Moving });
-            let waited = now.saturating_duration_since(wish.first);
-            if is_quiet && !waited.is_zero() || waited >= RESTLESS {
-                synced.resting.push((target.clone(), wish.since));
-                look = look.min(waited.max(REST));
+            let write = known.unwrap_or(PendingWrite { first: now, since: time, state: PendingState::Unsettled });
+            let waited = now.saturating_duration_since(write.first);
+            if is_quiet && !waited.is_zero() || waited >= PENDING_MAX {
+                synced.resting.push((target.clone(), write.since));
+                look = look.min(waited.max(QUIET_PERIOD));
             } else {
                 // A difference stays until a sync at rest replaces it.
-                look = REST;
+                look = QUIET_PERIOD;
             }
-            wishes.insert(target.clone(), wish);
+            writes.insert(target.clone(), write);
         }
-        for (target, wish) in old {
-            self.listed -= usize::from(matches!(wish.standing, Standing::Listed(_)));
-            synced.fulfilled.push((target, (!is_quiet).then(|| now.saturating_duration_since(wish.first))));
+        for (target, write) in old {
+            self.listed -= usize::from(matches!(write.state, PendingState::Listed(_)));
+            synced.fulfilled.push((target, (!is_quiet).then(|| now.saturating_duration_since(write.first))));
         }
-        if !wishes.is_empty() {
+        if !writes.is_empty() {
             synced.look = Some(look);
-            self.keys.insert(subject.clone(), Wanting { synced: now, wishes, more });
+            self.keys.insert(subject.clone(), PendingKey { synced: now, writes, more });
         }
         synced
     }
@@ -135,11 +139,11 @@ impl Wishes {
 
     /// The writes that a key wanted at rest, with their decision.
     pub(super) fn found(&mut self, subject: &Subject, target: &Target, difference: Difference) {
-        let Some(wish) = self.keys.get_mut(subject).and_then(|wanting| wanting.wishes.get_mut(target)) else { return };
-        self.listed -= usize::from(matches!(wish.standing, Standing::Listed(_)));
+        let Some(write) = self.keys.get_mut(subject).and_then(|pending| pending.writes.get_mut(target)) else { return };
+        self.listed -= usize::from(matches!(write.state, PendingState::Listed(_)));
         let is_listed = self.listed < LISTED_MAX;
         self.listed += usize::from(is_listed);
-        wish.standing = if is_listed { Standing::Listed(Box::new(difference)) } else { Standing::Counted };
+        write.state = if is_listed { PendingState::Listed(Box::new(difference)) } else { PendingState::Counted };
     }
 
     /// How many keys of each queue had a sync.
@@ -150,26 +154,26 @@ impl Wishes {
 
     /// The differences that are kept whole.
     pub(super) fn differences(&self) -> impl Iterator<Item = &Difference> {
-        self.keys.values().flat_map(|wanting| wanting.wishes.values()).filter_map(|wish| match &wish.standing {
-            Standing::Listed(difference) => Some(&**difference),
-            Standing::Moving | Standing::Counted => None,
+        self.keys.values().flat_map(|pending| pending.writes.values()).filter_map(|write| match &write.state {
+            PendingState::Listed(difference) => Some(&**difference),
+            PendingState::Unsettled | PendingState::Counted => None,
         })
     }
 
     /// How many differences there are by queue and verb, and all that are not kept whole.
     pub(super) fn counts(&self) -> (BTreeMap<(&'static str, &'static str), u64>, u64) {
         let (mut counts, mut more) = (BTreeMap::new(), 0);
-        for ((queue, _), wanting) in &self.keys {
+        for ((queue, _), pending) in &self.keys {
             let mut is_at_rest = false;
-            for (target, wish) in &wanting.wishes {
-                let is_found = !matches!(wish.standing, Standing::Moving);
+            for (target, write) in &pending.writes {
+                let is_found = !matches!(write.state, PendingState::Unsettled);
                 is_at_rest |= is_found;
-                more += u64::from(matches!(wish.standing, Standing::Counted));
+                more += u64::from(matches!(write.state, PendingState::Counted));
                 if is_found {
                     *counts.entry((*queue, target.verb)).or_default() += 1;
                 }
             }
-            more += if is_at_rest { wanting.more } else { 0 };
+            more += if is_at_rest { pending.more } else { 0 };
         }
         (counts, more)
     }
@@ -177,9 +181,9 @@ impl Wishes {
     /// How many keys of each queue want something that is no difference yet.
     pub(super) fn moving(&self) -> BTreeMap<&'static str, u64> {
         let mut moving: BTreeMap<&str, u64> = self.looked_at.keys().map(|queue| (*queue, 0)).collect();
-        for ((queue, _), wanting) in &self.keys {
-            let is_moving = wanting.wishes.values().any(|wish| matches!(wish.standing, Standing::Moving));
-            *moving.entry(*queue).or_default() += u64::from(is_moving);
+        for ((queue, _), pending) in &self.keys {
+            let is_unsettled = pending.writes.values().any(|write| matches!(write.state, PendingState::Unsettled));
+            *moving.entry(*queue).or_default() += u64::from(is_unsettled);
         }
         moving
     }
@@ -214,10 +218,10 @@ mod tests {
     /// One key whose syncs want this at these seconds; what the last one has come to.
     #[track_caller]
     fn check(syncs: &[(u64, &[&str])], resting: &[&str], fulfilled: &[(&str, Option<u64>)]) {
-        let (mut wishes, start, mut last) = (Wishes::default(), Instant::now(), Synced::default());
+        let (mut pending, start, mut last) = (PendingWrites::default(), Instant::now(), Synced::default());
         for (second, wanted) in syncs {
             let now = start + Duration::from_secs(*second);
-            last = wishes.synced(&subject("a"), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 0);
+            last = pending.synced(&subject("a"), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 0);
         }
         let found: Vec<&str> = last.resting.iter().map(|(target, _)| &*target.object).collect();
         assert_eq!(found, resting);
@@ -250,17 +254,17 @@ mod tests {
 
     #[test]
     fn a_difference_is_looked_at_again_after_as_long_as_it_has_stood() {
-        let (mut wishes, start) = (Wishes::default(), Instant::now());
+        let (mut pending, start) = (PendingWrites::default(), Instant::now());
         let mut sync = |second, wanted: &[&str]| {
             let now = start + Duration::from_secs(second);
-            wishes.synced(&subject("a"), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 0).look
+            pending.synced(&subject("a"), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 0).look
         };
         let mut second = 0;
         for expected in [10, 10, 20, 40, 80, 160, 300, 300] {
             assert_eq!(sync(second, &["x"]), Some(Duration::from_secs(expected)), "at {second}");
             second += expected;
         }
-        assert_eq!(sync(second, &["x", "y"]), Some(REST), "the younger one decides");
+        assert_eq!(sync(second, &["x", "y"]), Some(QUIET_PERIOD), "the younger one decides");
         assert_eq!(sync(second + 10, &[]), None);
     }
 
@@ -273,37 +277,37 @@ mod tests {
 
     #[test]
     fn only_so_many_differences_are_kept_whole() {
-        let (mut wishes, start) = (Wishes::default(), Instant::now());
+        let (mut pending, start) = (PendingWrites::default(), Instant::now());
         let names: Vec<String> = (0..LISTED_MAX + 5).map(|n| n.to_string()).collect();
-        let sync = |wishes: &mut Wishes, name: &str, second, wanted: &[&str]| {
+        let sync = |pending: &mut PendingWrites, name: &str, second, wanted: &[&str]| {
             let now = start + Duration::from_secs(second);
-            wishes.synced(&subject(name), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 2)
+            pending.synced(&subject(name), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 2)
         };
         for name in &names {
-            sync(&mut wishes, name, 0, &[name]);
-            for (target, _) in sync(&mut wishes, name, 10, &[name]).resting {
-                wishes.found(&subject(name), &target, difference(name));
+            sync(&mut pending, name, 0, &[name]);
+            for (target, _) in sync(&mut pending, name, 10, &[name]).resting {
+                pending.found(&subject(name), &target, difference(name));
             }
         }
-        let (counts, more) = wishes.counts();
-        assert_eq!(wishes.differences().count(), LISTED_MAX);
+        let (counts, more) = pending.counts();
+        assert_eq!(pending.differences().count(), LISTED_MAX);
         assert_eq!(counts, BTreeMap::from([(("test", "create"), 1005)]));
         assert_eq!(more, 5 + 2 * 1005, "two writes of each sync were not noted");
         for name in &names[..10] {
-            sync(&mut wishes, name, 20, &[]);
+            sync(&mut pending, name, 20, &[]);
         }
-        assert_eq!((wishes.differences().count(), wishes.listed), (LISTED_MAX - 10, LISTED_MAX - 10));
-        assert_eq!(wishes.looked_at(), BTreeMap::from([("test", 1005)]));
+        assert_eq!((pending.differences().count(), pending.listed), (LISTED_MAX - 10, LISTED_MAX - 10));
+        assert_eq!(pending.looked_at(), BTreeMap::from([("test", 1005)]));
     }
 
     #[test]
     fn the_start_is_complete_once_each_of_its_keys_had_a_sync() {
-        let mut wishes = Wishes::default();
-        assert!(!wishes.is_complete(), "nothing has started");
-        wishes.start([subject("a"), subject("b")].into_iter());
+        let mut pending = PendingWrites::default();
+        assert!(!pending.is_complete(), "nothing has started");
+        pending.start([subject("a"), subject("b")].into_iter());
         for (name, expected) in [("c", false), ("a", false), ("b", true)] {
-            wishes.synced(&subject(name), (Instant::now(), Timestamp::UNIX_EPOCH), &BTreeSet::new(), 0);
-            assert_eq!(wishes.is_complete(), expected, "{name}");
+            pending.synced(&subject(name), (Instant::now(), Timestamp::UNIX_EPOCH), &BTreeSet::new(), 0);
+            assert_eq!(pending.is_complete(), expected, "{name}");
         }
     }
 }

@@ -1,26 +1,20 @@
-//! A ReplicaSet `web`, and its pods.
+//! An owner `web`, and its pods.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use replicaset_operator::objects::ReplicaSet;
-use replicaset_operator::observe::Observed;
-use serde_json::json;
 use shared::api::intern::Text;
 use shared::api::time::Time;
 use shared::controllers::rejections::{Rejection, Rejections};
+use shared::controllers::replicas::observe::Observed;
 use shared::controllers::replicas::pod::Pod;
 use shared::testing::{self, ObjectBuilder};
 
-/// Selects `app=web`; its template has a label more.
+use crate::{KIND, Owner};
+
+/// Asks for this many pods.
 pub(crate) fn web(replicas: i32) -> ObjectBuilder {
-    testing::object("apps/v1", "ReplicaSet", "web")
-        .set(&["spec", "replicas"], replicas)
-        .set(&["spec", "selector"], json!({ "matchLabels": { "app": "web" } }))
-        .set(
-            &["spec", "template"],
-            json!({ "metadata": { "labels": { "app": "web", "tier": "front" } }, "spec": { "containers": [] } }),
-        )
+    (KIND.object)("web", replicas)
 }
 
 /// A pod that matches and has no controller.
@@ -30,12 +24,12 @@ pub(crate) fn orphan(name: &str) -> ObjectBuilder {
 
 /// A pod of `web`'s, running, not ready.
 pub(crate) fn pod(name: &str) -> ObjectBuilder {
-    orphan(name).owned_by(&*web(0).build::<ReplicaSet>())
+    orphan(name).owned_by(&*web(0).build::<Owner>())
 }
 
 /// A pod of somebody else's.
 pub(crate) fn foreign(name: &str) -> ObjectBuilder {
-    orphan(name).owned_by(&*web(0).uid_of("other").build::<ReplicaSet>())
+    orphan(name).owned_by(&*web(0).uid_of("other").build::<Owner>())
 }
 
 /// A pod of `web`'s that was relabelled.
@@ -59,7 +53,7 @@ pub(crate) fn rejections(count: usize, at: Timestamp) -> Rejections {
     rejections
 }
 
-pub(crate) fn observed(web: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed<ReplicaSet> {
+pub(crate) fn observed(web: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed<Owner> {
     let pods: Vec<Arc<Pod>> = pods.iter().map(ObjectBuilder::build).collect();
     let (rejections, ended) = Default::default();
     Observed { owner: web.build(), pods, related: Vec::new(), outstanding: None, rejections, ended }
