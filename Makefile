@@ -159,6 +159,11 @@ lists: ## Writes the lists that the operators' folders say, after one was added
 	WRITE_LISTS=1 cargo test --quiet --package tidy lists
 	cargo metadata --format-version 1 > /dev/null
 
+.PHONY: protobuf
+protobuf: ## Writes protobuf's field numbers from upstream's types, after a change of e2e/tools/kubernetes/protobuf/fields.go
+	tables=$$(CGO_ENABLED=0 go run -C e2e/tools/kubernetes -buildvcs=false ./protobuf) && \
+	  printf '%s\n' "$$tables" > shared/src/api/protobuf/tables/generated.rs
+
 ##@ Building
 
 .PHONY: build

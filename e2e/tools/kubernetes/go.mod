@@ -2,7 +2,11 @@ module tools/kubernetes
 
 go 1.26.0
 
-require k8s.io/kubernetes v1.36.3 // indirect
+require (
+	k8s.io/api v0.36.3
+	k8s.io/apimachinery v0.36.3
+	k8s.io/kubernetes v1.36.3 // indirect
+)
 
 require (
 	bitbucket.org/bertimus9/systemstat v0.5.0 // indirect
@@ -146,9 +150,7 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/api v0.36.3 // indirect
 	k8s.io/apiextensions-apiserver v0.0.0 // indirect
-	k8s.io/apimachinery v0.36.3 // indirect
 	k8s.io/apiserver v0.36.3 // indirect
 	k8s.io/cli-runtime v0.36.3 // indirect
 	k8s.io/client-go v0.36.3 // indirect

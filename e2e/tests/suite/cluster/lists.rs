@@ -3,6 +3,8 @@
 //! Left out: fields that nobody reads, and the views, whose own tests read each of their pods in both forms.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use e2e::cluster::ClusterOptions;
@@ -263,6 +265,23 @@ fn read_events(mut body: &[u8]) -> Result<Vec<(String, Value)>> {
     }
     ensure!(body.is_empty(), "{} bytes are no event", body.len());
     Ok(events)
+}
+
+#[test]
+fn the_tables_of_protobuf_follow_from_upstreams_types() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new("go")
+        .args(["run", "-C"])
+        .arg(root.join("tools/kubernetes"))
+        .args(["-buildvcs=false", "./protobuf"])
+        .env("CGO_ENABLED", "0")
+        .output()
+        .context("run go")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let path = root.join("../shared/src/api/protobuf/tables/generated.rs");
+    let written = std::fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+    ensure!(written == output.stdout, "{} is out of date: make protobuf writes it", path.display());
+    Ok(())
 }
 
 #[test]

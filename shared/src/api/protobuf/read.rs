@@ -60,7 +60,7 @@ impl<'a> Value<'a> {
     }
 
     const fn is_zero(self) -> bool {
-        matches!(self.0, Content::Bool(false) | Content::Int(0) | Content::Text([]))
+        matches!(self.0, Content::Bool(false) | Content::Int(0) | Content::Text([]) | Content::Time([]))
     }
 }
 

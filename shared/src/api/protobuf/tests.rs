@@ -5,7 +5,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 
-use super::tables::{ABSENT, Kind, PARTIAL_OBJECT_METADATA, POD, Row, STATUS, Table};
+use super::tables::{ABSENT, KINDS, Kind, PARTIAL_OBJECT_METADATA, POD, Row, STATUS, Table};
 use super::*;
 use crate::api::object::Meta;
 use crate::api::time::Time;
@@ -197,6 +197,15 @@ fn what_is_no_utf_8_is_replaced_as_gos_json_does() {
 }
 
 #[test]
+fn a_zero_time_is_omitted_or_null_as_in_json() {
+    let metadata = fields(&[(1, b"a"), (8, b"")]);
+    let condition = fields(&[(1, b"Ready"), (4, b"")]);
+    let pod = read(&POD, &fields(&[(1, &metadata), (3, &fields(&[(2, &condition)]))])).unwrap();
+    let conditions = json!([{ "type": "Ready", "lastTransitionTime": null }]);
+    assert_eq!(pod, json!({ "metadata": { "name": "a" }, "status": { "conditions": conditions } }));
+}
+
+#[test]
 fn rows_are_as_many_as_there_are_bits_and_all_different() {
     fn check(kind: &Kind) {
         match kind {
@@ -211,7 +220,7 @@ fn rows_are_as_many_as_there_are_bits_and_all_different() {
             Kind::Bool | Kind::Int | Kind::Text | Kind::Time | Kind::Map => {}
         }
     }
-    for table in [&POD, &PARTIAL_OBJECT_METADATA, &STATUS, &LIST_META] {
+    for (.., table) in KINDS {
         check(&Kind::Message(table));
     }
 }
