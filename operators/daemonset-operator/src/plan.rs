@@ -30,7 +30,7 @@ use crate::objects::{DaemonSet, UpdateType};
 use crate::observe::Observed;
 use counts::Counts;
 use places::Places;
-use reasons::{Numbers, Reason, Why};
+use reasons::{Reason, Why};
 
 /// The most pods that one sync creates, and the most that it deletes; the next one waits until these were seen.
 ///
@@ -138,8 +138,8 @@ impl<'a> Draft<'a> {
         let Self { observed, places, hash, now, mut create, mut delete, look_again } = self;
         create.truncate(BURST);
         delete.truncate(BURST);
-        let counts = Counts::of(observed, places, hash, now);
-        Plan { create, delete, look_again, reason: Reason::Nodes(Numbers::of(counts)) }
+        let numbers = Counts::of(observed, places, hash, now).numbers();
+        Plan { create, delete, look_again, reason: Reason::Nodes(numbers) }
     }
 }
 

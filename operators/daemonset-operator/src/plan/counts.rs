@@ -5,6 +5,7 @@
 use jiff::Timestamp;
 
 use super::places::Places;
+use super::reasons::Numbers;
 use crate::observe::Observed;
 
 /// The counts of nodes. Of several pods of a node the first one counts.
@@ -45,5 +46,11 @@ impl Counts {
             }
         }
         counts
+    }
+
+    /// The counts that a reason shows.
+    pub(super) fn numbers(self) -> Numbers {
+        let Self { desired, current: _, ready: _, available, updated, misscheduled } = self;
+        Numbers { desired, available, updated, misscheduled }
     }
 }

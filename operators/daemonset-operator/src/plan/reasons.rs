@@ -10,7 +10,6 @@ use shared::api::taint::Taint;
 use shared::working::decisions;
 use shared::working::expectations::Outstanding;
 
-use super::counts::Counts;
 use crate::memory::Pause;
 
 /// Why pods are created and deleted, or nothing happens.
@@ -49,14 +48,6 @@ pub struct Numbers {
     pub updated: i32,
     /// How many other nodes have a pod.
     pub misscheduled: i32,
-}
-
-impl Numbers {
-    /// The counts that tell how far it is.
-    pub(super) fn of(counts: Counts) -> Self {
-        let Counts { desired, current: _, ready: _, available, updated, misscheduled } = counts;
-        Self { desired, available, updated, misscheduled }
-    }
 }
 
 impl decisions::Reason for Reason {}
