@@ -34,7 +34,8 @@ fn table(operators: &[PathBuf]) -> Result<String> {
         let module = name.replace('-', "_");
         let about = description(&path.join("Cargo.toml"))?;
         writeln!(modules, "#[path = {:?}]\nmod {module};", path.join("src/main.rs").to_string_lossy())?;
-        writeln!(rows, "    Operator {{ name: {name:?}, about: {about:?}, main: {module}::main }},")?;
+        let flags = format!("<::{module}::flags::Flags as clap::Args>::augment_args");
+        writeln!(rows, "    Operator {{ name: {name:?}, about: {about:?}, main: {module}::main, flags: {flags} }},")?;
     }
     Ok(format!("{modules}\nconst OPERATORS: &[Operator] = &[\n{rows}];\n"))
 }

@@ -1,15 +1,17 @@
 //! All operators in one program: `operators deployment-operator --leader-elect=false`, or a link of the operator's name.
 //!
 //! Each process runs one operator, with its own identity and Lease; operators on one node share the pages of the
-//! program. Left out: several operators in one process.
+//! program. Flags without an operator's name are those of kube-controller-manager, and are checked.
+//! Left out: several operators in one process.
 
+mod command_line;
 mod names;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use shared::process::flags::{Exit, KUBERNETES_VERSION, VERSION};
+use shared::process::flags::Exit;
 
 /// One operator of this program.
 struct Operator {
@@ -17,37 +19,50 @@ struct Operator {
     /// Its description, in a line.
     about: &'static str,
     main: fn() -> ExitCode,
+    /// Adds the flags that it alone has.
+    flags: fn(clap::Command) -> clap::Command,
 }
 
 include!(concat!(env!("OUT_DIR"), "/operators.rs"));
 
 fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().take(2).collect();
+    let args: Vec<OsString> = std::env::args_os().collect();
     match choose(&args) {
-        Ok(operator) => (operator.main)(),
+        Ok(Some(operator)) => (operator.main)(),
+        Ok(None) => all(args).print(),
         Err(exit) => exit.print(),
     }
 }
 
-/// The operator that the program is called by, or that its first argument names.
-fn choose(args: &[OsString]) -> Result<&'static Operator, Exit> {
+/// The operator that the program is called by, or that its first argument names; none if flags are the first.
+fn choose(args: &[OsString]) -> Result<Option<&'static Operator>, Exit> {
     let called = |name: &str| OPERATORS.iter().find(|operator| operator.name == name);
     let program = args.first().and_then(|path| Path::new(path).file_name()).unwrap_or_default();
     if let Some(operator) = called(&program.to_string_lossy()) {
-        return Ok(operator);
+        return Ok(Some(operator));
     }
-    let asked_for = |text| Exit { text, asked_for: true };
     match args.get(1).map(|name| name.to_string_lossy()).as_deref() {
-        None | Some("help" | "--help" | "-h") => Err(asked_for(list())),
-        Some("--version") => Err(asked_for(format!("operators {VERSION} (as Kubernetes {KUBERNETES_VERSION})\n"))),
-        Some(name) => called(name).ok_or_else(|| unknown(name)),
+        None | Some("help") => Err(Exit { text: list(), asked_for: true }),
+        Some(name) if name.starts_with('-') => Ok(None),
+        Some(name) => called(name).map(Some).ok_or_else(|| unknown(name)),
+    }
+}
+
+/// Says what the flags of kube-controller-manager ask for.
+fn all(args: Vec<OsString>) -> Exit {
+    match command_line::parse(args, OPERATORS) {
+        Ok(configuration) => {
+            Exit::of_errors(&[format!("{} controllers cannot run in one process yet", configuration.controllers.len())])
+        }
+        Err(exit) => exit,
     }
 }
 
 fn list() -> String {
     let width = OPERATORS.iter().map(|operator| operator.name.len()).max().unwrap_or_default();
     let rows = OPERATORS.iter().map(|Operator { name, about, .. }| format!("  {name:width$}  {about}\n"));
-    format!("Usage: operators OPERATOR [FLAGS]\n\nOperators:\n{}", rows.collect::<String>())
+    let usage = "Usage: operators OPERATOR [FLAGS]\n       operators --help";
+    format!("{usage}\n\nOperators:\n{}", rows.collect::<String>())
 }
 
 fn unknown(name: &str) -> Exit {
@@ -62,7 +77,7 @@ mod tests {
 
     fn chosen(args: &[&str]) -> Result<&'static str, Exit> {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-        choose(&args).map(|operator| operator.name)
+        choose(&args).map(|operator| operator.map_or("all", |operator| operator.name))
     }
 
     #[test]
@@ -71,6 +86,7 @@ mod tests {
             assert_eq!(chosen(&["operators", name]), Ok(*name));
             assert_eq!(chosen(&[&format!("/usr/bin/{name}"), "--v=2"]), Ok(*name));
         }
+        assert_eq!(chosen(&["operators", "--v=4"]), Ok("all"));
     }
 
     #[test]
@@ -92,7 +108,7 @@ mod tests {
         assert!(exit.asked_for, "{exit:?}");
         assert!(exit.text.contains("  deployment-operator "), "{}", exit.text);
         assert!(exit.text.contains("Rolls a Deployment's pods"), "{}", exit.text);
-        assert_eq!(chosen(&["operators", "--help"]), Err(exit));
+        assert_eq!(chosen(&["operators", "help"]), Err(exit));
     }
 
     #[test]
@@ -105,6 +121,5 @@ mod tests {
         );
         assert!(says("job-controller").contains("did you mean job-operator?"));
         assert!(says("job-operater").contains("did you mean job-operator?"));
-        assert_eq!(says("--v=4"), "error: there is no operator \"--v=4\" (operators lists them all)\n");
     }
 }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{ArgAction, Args, Command, FromArgMatches};
+use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::process::telemetry::{DEFAULT_VERBOSITY, LogFormat};
 pub use crate::transport::identity::{KUBERNETES_VERSION, VERSION};
@@ -312,25 +312,49 @@ pub fn parse<Own: Args>(operator: &'static str, args: impl IntoIterator<Item = O
     if args.get(1).is_some_and(|chosen| chosen == operator) {
         args.remove(1);
     }
-    let own = Own::augment_args(Command::new(operator));
+    let mut command = command::<Own>(operator);
+    let matches = matches(&mut command, &args)?;
+    read(&matches)
+}
+
+/// The command of the process of this name, which is its Lease's name too unless a flag says another.
+pub fn command<Own: Args>(name: &'static str) -> Command {
+    let own = Own::augment_args(Command::new(name));
     let about = own.get_about().cloned().unwrap_or_default();
-    let mut command = SharedFlags::augment_args(own)
+    SharedFlags::augment_args(own)
         .about(about)
-        .bin_name(operator)
+        .bin_name(name)
         .version(VERSION_TEXT)
         .disable_version_flag(true)
-        .args_override_self(true)
-        .mut_arg("leader_elect_resource_name", |arg| arg.default_value(operator))
+        .mut_arg("leader_elect_resource_name", |arg| arg.default_value(name))
+        // Of a repeated flag the last value counts; a list grows, as in Go.
+        .mut_args(|arg| {
+            let is_single = matches!(arg.get_action(), ArgAction::Set);
+            if is_single { arg.clone().overrides_with(arg.get_id()) } else { arg }
+        })
         // A number below zero is a value that may be wrong, and no flag that nobody knows.
-        .mut_args(|arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg });
-    let args: Vec<OsString> = args.into_iter().collect();
-    let exit = |error: &clap::Error, command: &Command| {
+        .mut_args(|arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg })
+}
+
+/// The values of the flags in these arguments, the first of which is the program's own name.
+///
+/// # Errors
+/// As [`parse`] has them.
+pub fn matches(command: &mut Command, args: &[OsString]) -> Result<ArgMatches, Exit> {
+    command.try_get_matches_from_mut(args).map_err(|error| {
         let written: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-        exit(error, neighbour::of(error, command, &written))
-    };
-    let matches = command.try_get_matches_from_mut(&args).map_err(|error| exit(&error, &command))?;
-    let own = Own::from_arg_matches(&matches).map_err(|error| exit(&error, &command))?;
-    let shared = SharedFlags::from_arg_matches(&matches).map_err(|error| exit(&error, &command))?;
+        exit(&error, neighbour::of(&error, command, &written))
+    })
+}
+
+/// The flags that these values make.
+///
+/// # Errors
+/// When a value makes no sense, by itself or beside another.
+pub fn read<Own: Args>(matches: &ArgMatches) -> Result<Flags<Own>, Exit> {
+    let invalid = |error: clap::Error| exit(&error, None);
+    let own = Own::from_arg_matches(matches).map_err(invalid)?;
+    let shared = SharedFlags::from_arg_matches(matches).map_err(invalid)?;
     shared.validate().map_err(|wrong| Exit::of_errors(&wrong))?;
     Ok(Flags { own, shared })
 }

@@ -100,13 +100,19 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     row("volumeattributesclass-protection-controller", &["vacprotection"]),
 ];
 
-/// The plugin has a list of its own, as it knows no test.
+/// The plugin and the one process have lists of their own, as they know no test.
 #[test]
-fn the_plugin_knows_every_controller() {
-    let list = crate::tree::read("cli/src/controllers.rs");
-    let known: Vec<&str> = list.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split('"').next()).collect();
+fn the_plugin_and_the_one_process_know_every_controller() {
     let names: Vec<&str> = CONTROLLERS.iter().map(|controller| controller.name).collect();
-    assert_eq!(known, names);
+    for (path, starts) in [
+        ("cli/src/controllers.rs", &["(\""][..]),
+        ("all-in-one/src/command_line/controllers.rs", &["row(\"", "newer(\""]),
+    ] {
+        let list = crate::tree::read(path);
+        let rows = list.lines().filter_map(|line| starts.iter().find_map(|start| line.trim().strip_prefix(start)));
+        let known: Vec<&str> = rows.filter_map(|row| row.split('"').next()).collect();
+        assert_eq!(known, names, "{path}");
+    }
 }
 
 #[test]

@@ -55,8 +55,13 @@ fn values_come_after_a_blank_or_an_equals_sign_and_the_last_one_counts() {
     assert_eq!(read("-v 4").unwrap().shared.logging.v, 4);
     assert_eq!(read("--kubeconfig= --master=").unwrap().shared.kubeconfig(), None);
     assert!(read("--kube-api-qps -1").unwrap().shared.kube_api_qps < 0.0);
-    let paths = "--authorization-always-allow-paths=/healthz,/metrics";
-    assert_eq!(read(paths).unwrap().shared.serving.authorization_always_allow_paths, ["/healthz", "/metrics"]);
+}
+
+#[test]
+fn a_list_grows_with_each_time_that_it_is_given() {
+    let paths = "--authorization-always-allow-paths=/healthz,/metrics --authorization-always-allow-paths=/livez";
+    let read = read(paths).unwrap().shared.serving.authorization_always_allow_paths;
+    assert_eq!(read, ["/healthz", "/metrics", "/livez"]);
 }
 
 #[test]
