@@ -21,6 +21,12 @@ LLD_FLAGS   := -C link-arg=-Wl,--icf=all,-z,pack-relative-relocs
 CARGO_DENY_VERSION := 0.20.2
 TOOLS              := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubernetes-operators/tools
 CARGO_DENY         := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+CARGO_FUZZ_VERSION := 0.13.2
+CARGO_FUZZ         := $(TOOLS)/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
+
+# The readers of bytes that others write, and for how long each is fuzzed.
+READERS      := $(shell sed -n 's/^ *Reader { name: "\([a-z-]*\)", read: [a-z_]*, .*/\1/p' shared/src/testing/readers.rs) cron
+FUZZ_SECONDS ?= 60
 
 IMAGE_ENGINE ?= $(shell if docker info >/dev/null 2>&1; then echo docker; elif command -v buildah >/dev/null; then echo buildah; fi)
 
@@ -33,9 +39,9 @@ DEBUG     := $(TARGET_DIR)/debug
 # Programs of upstream's beside those of every local cluster that the e2e suite runs.
 SUITE_PROGRAMS := etcd kube-apiserver kube-scheduler kwok kubectl kube-controller-manager
 
-# Modules that a build script finds, which cargo fmt does not follow.
-LIVES   := $(wildcard e2e/tests/suite/privilege/*.rs)
-EDITION := $(shell sed -n 's/^edition = "\(.*\)"/\1/p' Cargo.toml)
+# What cargo fmt does not follow: modules that a build script finds, and a crate outside of the workspace.
+UNFOLLOWED := $(wildcard e2e/tests/suite/privilege/*.rs) fuzz/src/main.rs
+EDITION    := $(shell sed -n 's/^edition = "\(.*\)"/\1/p' Cargo.toml)
 
 # Each mostly waits. With two at a time, two cores are idle two fifths of the time.
 TESTS_AT_A_TIME := --test-threads 3
@@ -86,7 +92,7 @@ test-all: test e2e-minutes images audit ## `make test`, e2e tests that wait for 
 .PHONY: lint
 lint: ## Formatting, clippy, shell scripts
 	cargo fmt --all --check
-	rustfmt --edition $(EDITION) --check $(LIVES)
+	rustfmt --edition $(EDITION) --check $(UNFOLLOWED)
 	cargo clippy $(WORKSPACE) --all-targets -- --deny warnings
 	cargo clippy $(WORKSPACE) --test suite -- --deny warnings
 	@if command -v shellcheck >/dev/null; then shellcheck scripts/*.sh e2e/kind/*.sh .ci/run; \
@@ -107,6 +113,17 @@ deny: $(CARGO_DENY) ## Licences, sources and duplicates of what the operators ar
 .PHONY: audit
 audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for the list
 	$(CARGO_DENY) --locked --workspace check advisories
+
+.PHONY: fuzz
+fuzz: $(addprefix fuzz-,$(or $(READER),$(READERS))) ## Bytes over which a reader panics, by libFuzzer and a nightly compiler, a minute for each reader; READER=list for one, FUZZ_SECONDS=3600 for an hour each
+
+# The versions of everything else are the workspace's.
+fuzz-%: $(CARGO_FUZZ)
+	cp Cargo.lock fuzz/Cargo.lock
+	mkdir -p $(TARGET_DIR)/fuzz/corpus/$*
+	PATH="$(dir $(CARGO_FUZZ)):$$PATH" READER=$* SEEDS=$(abspath $(TARGET_DIR)/fuzz/corpus/$*) cargo +nightly fuzz run \
+	  --fuzz-dir fuzz --target-dir $(TARGET_DIR)/fuzz --sanitizer none fuzz $(abspath $(TARGET_DIR)/fuzz/corpus/$*) \
+	  -- -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -print_final_stats=1
 
 .PHONY: e2e
 e2e: build-suite ## The e2e suite and the faults on local clusters; TEST=... for those with that in their name
@@ -146,7 +163,7 @@ conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these contr
 .PHONY: fmt
 fmt: ## Formats the code
 	cargo fmt --all
-	rustfmt --edition $(EDITION) $(LIVES)
+	rustfmt --edition $(EDITION) $(UNFOLLOWED)
 
 .PHONY: operator
 operator: ## A new operator as a copy of its sibling: NAME=persistentvolume-protection-operator LIKE=ttl-operator
@@ -219,6 +236,9 @@ tools: $(CARGO_DENY) ## Installs the tools that checking needs, into a cache
 
 $(CARGO_DENY):
 	cargo install cargo-deny --debug --locked --version $(CARGO_DENY_VERSION) --root $(dir $(@D))
+
+$(CARGO_FUZZ):
+	cargo install cargo-fuzz --debug --locked --version $(CARGO_FUZZ_VERSION) --root $(dir $(@D))
 
 .PHONY: clean
 clean: ## Removes what was built

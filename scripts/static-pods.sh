@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # Writes, on a node of the control plane, what it takes to run operators there as static pods: those that must work before
 # a cluster can start any other pod (docs/cold-start.md says which, and why). Each has an identity of its own: a client
-# certificate in the name of its ServiceAccount, to which its manifest's roles are bound. Written again, certificates are
-# new ones; running operators take them up.
+# certificate in the name of its ServiceAccount, to which its manifest's roles are bound. Nothing revokes such a certificate,
+# so it is short-lived: a timer runs DIR/renew, and running operators take the new ones up.
 usage() {
   cat <<'TEXT'
 usage: static-pods.sh --server URL [OPTION...] [OPERATOR...]
+       static-pods.sh --remove [--out DIR] OPERATOR...
   --server URL        the apiserver of this node, such as https://10.0.0.1:6443
   --out DIR           where to write (/etc/kubernetes/operators); pods mount their folders from there
   --pki DIR           where the cluster's files are (/etc/kubernetes/pki): ca.crt and ca.key, which sign, and sa.key
   --trust FILE        certificates of the CAs that this cluster trusts (ca.crt of --pki; both while the CA is rotated)
-  --days N            how long the client certificates are valid (365)
+  --days N            how long the client certificates are valid (30); DIR/renew is to run in less than half of that time
+  --remove            takes these operators' keys, certificates and manifests away from DIR, and writes nothing
   --image IMAGE       an image that has all operators in it; otherwise each has its own, as its manifest says
   --cluster-cidr CIDR, --service-cluster-ip-range CIDR
                       give each node a range for its pods; without them node-ipam-operator is left out
@@ -27,6 +29,7 @@ writes in DIR:
   accounts.yaml       their ServiceAccounts and roles, to be applied by an administrator
   others.yaml         all other operators, as Deployments, to be applied once pods run
   servers             where each serves, for kubectl operators --servers on this node
+  renew               runs this command again, for a timer
 TEXT
 }
 set -euo pipefail
@@ -57,13 +60,18 @@ controllers=(
   taint-eviction token-cleaner ttl-after-finished ttl validatingadmissionpolicy-status volumeattributesclass-protection
 )
 
-server='' out=/etc/kubernetes/operators pki=/etc/kubernetes/pki trust='' days=365 image='' cluster_cidr='' service_range=''
-first_port=10300 first_uid=1065532000 uid='' more_flags=() chosen=()
+server='' out=/etc/kubernetes/operators pki=/etc/kubernetes/pki trust='' days=30 image='' cluster_cidr='' service_range=''
+first_port=10300 first_uid=1065532000 uid='' more_flags=() chosen=() remove=''
+again=$(printf '%q ' "$(realpath "$0")" "$@")
 while [ $# != 0 ]; do
   case $1 in
     --help | -h)
       usage
       exit
+      ;;
+    --remove)
+      remove=1
+      shift
       ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
     --server | --out | --pki | --trust | --days | --image | --cluster-cidr | --service-cluster-ip-range | --first-port | --first-uid | --uid | --flag)
@@ -91,6 +99,33 @@ while [ $# != 0 ]; do
       ;;
   esac
 done
+
+# remove OPERATOR: its keys are overwritten first, as far as the disk lets that happen.
+remove() {
+  [ -d "$out/$1" ] || fail "$out has no $1"
+  find "$out/$1" -type f -exec shred --force --remove {} +
+  rm -rf "${out:?}/$1" "$out/manifests/$1.yaml"
+  if [ -f "$out/servers" ]; then
+    grep -v "^$1=" "$out/servers" >"$out/.servers.partial" || true
+    chmod 644 "$out/.servers.partial"
+    mv "$out/.servers.partial" "$out/servers"
+  fi
+}
+
+if [ -n "$remove" ]; then
+  [ ${#chosen[@]} != 0 ] || fail "--remove says which operators"
+  for operator in "${chosen[@]}"; do
+    case $operator in
+      */* | .* | manifests) fail "there is no operator $operator" ;;
+    esac
+    remove "$operator"
+    echo "static-pods: $out has nothing of $operator any more; what is left:"
+    echo "  rm <the kubelet's staticPodPath>/$operator.yaml, and the same on other nodes"
+    echo "  kubectl delete --namespace kube-system clusterrolebinding,rolebinding --selector app.kubernetes.io/name=$operator"
+    echo "  rm $out/renew, or write it again without $operator"
+  done
+  exit
+fi
 
 for program in openssl kubectl; do
   command -v "$program" >/dev/null || fail "missing: $program"
@@ -327,6 +362,10 @@ overlay "${chosen[@]}" </dev/null | awk '
 put "$out/accounts.yaml" 644 <"$work/accounts.yaml"
 
 printf '%s\n' "${servers[@]}" | put "$out/servers" 644
+# A timer may have another PATH.
+printf '#!/usr/bin/env bash\n# New certificates for the static pods. Written by static-pods.sh.\nexport PATH=%q\ncd %q && exec %s>/dev/null\n' \
+  "$PATH" "$PWD" "$again" |
+  put "$out/renew" 700
 
 others=()
 for folder in "$manifests"/*-operator; do
@@ -352,3 +391,4 @@ echo "static-pods: $out has ${#chosen[@]} operators; what is next:"
 echo "  kubectl apply --filename $out/accounts.yaml"
 echo "  cp $out/manifests/*.yaml <the kubelet's staticPodPath, such as /etc/kubernetes/manifests>"
 echo "  kubectl apply --filename $out/others.yaml"
+echo "  ln --symbolic $out/renew /etc/cron.weekly/kubernetes-operators, or another timer: certificates end in $days days"

@@ -25,6 +25,7 @@ pub mod selector;
 pub mod taint;
 pub mod template;
 pub mod time;
+pub(crate) mod unreadable;
 pub mod url;
 
 /// The JSON of a request.

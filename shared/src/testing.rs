@@ -8,6 +8,7 @@ mod objects;
 pub mod on_demand;
 pub mod properties;
 pub mod protobuf;
+pub mod readers;
 pub mod replicas;
 pub mod running;
 pub mod slices;

@@ -200,6 +200,28 @@ fn each_static_pod_has_its_own_key_its_own_port_and_no_others_files() -> Result<
 }
 
 #[test]
+fn certificates_are_renewed_by_the_same_command_and_removed_with_all_keys() -> Result<()> {
+    with_cluster(ClusterOptions { nodes: 0, ..ClusterOptions::default() }, async |scene| {
+        const SIGNER: &str = "certificatesigningrequest-signing-operator";
+        let laid_down = scene.cluster.lay_down_static_pods(&RANGES).await?;
+        let out = laid_down.accounts().parent().context("a folder")?.to_owned();
+        let certificate = out.join(SIGNER).join("client.pem");
+        let before = std::fs::read(&certificate)?;
+        let (succeeded, printed) = run_script(&out.join("renew").display().to_string(), [""; 0], None).await?;
+        ensure!(succeeded, "{printed}");
+        ensure!(std::fs::read(&certificate)? != before, "it has a new certificate");
+        let folder = format!("--out={}", out.display());
+        let (succeeded, printed) = run_script(SCRIPT, ["--remove", &folder, SIGNER], None).await?;
+        ensure!(succeeded && printed.contains("kubectl delete"), "{printed}");
+        let pods = laid_down.pods()?;
+        let names = pods.iter().map(|pod| text(pod, "/metadata/name")).collect::<Result<Vec<_>>>()?;
+        ensure!(names.len() == 11 && !names.contains(&SIGNER), "{names:?}");
+        ensure!(!out.join(SIGNER).exists() && !std::fs::read_to_string(out.join("servers"))?.contains(SIGNER));
+        Ok(())
+    })
+}
+
+#[test]
 fn what_is_wrong_with_the_command_is_said() -> Result<()> {
     crate::support::scene::runtime()?.block_on(async {
         for (args, expected) in [
@@ -207,6 +229,8 @@ fn what_is_wrong_with_the_command_is_said() -> Result<()> {
             (vec!["--server=http://a"], "an apiserver's URL begins with https://"),
             (vec!["--server=https://a", "--pki=/nowhere"], "cannot read /nowhere/ca.crt (--pki says where"),
             (vec!["--sever=https://a"], "there is no --sever (--help lists what there is)"),
+            (vec!["--remove"], "--remove says which operators"),
+            (vec!["--remove", "--out=/nowhere", "job-operator"], "/nowhere has no job-operator"),
         ] {
             let (succeeded, printed) = run_script(SCRIPT, &args, None).await?;
             ensure!(!succeeded && printed.contains(expected), "{args:?}: {printed}");

@@ -5,11 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use e2e::kubectl::kustomize;
 use e2e::operator::Installed;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use crate::support::clusters::manifests;
 use crate::support::{DEADLINE, Scene, template, without_kubelets};
 
 /// The account of an operator, as somebody would use it who took it over.
@@ -43,6 +45,36 @@ async fn config_map(scene: &Scene, name: &str) -> Result<ConfigMap> {
         .apply(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}}))
         .await?;
     scene.fetch(name).await
+}
+
+/// An overlay in this folder, with paths to manifests as kustomize wants them.
+fn overlay(folder: &Path, content: &Value) -> Result<()> {
+    std::fs::create_dir_all(folder).context("make a folder for an overlay")?;
+    std::fs::write(folder.join("kustomization.yaml"), content.to_string()).context("write an overlay")
+}
+
+#[test]
+fn a_policy_follows_its_account_to_another_name_and_namespace() -> Result<()> {
+    crate::support::scene::runtime()?.block_on(async {
+        for operator in ["garbage-collector-operator", "namespace-operator"] {
+            let folder = tempfile::tempdir().context("make a folder for overlays")?;
+            let up = "../".repeat(folder.path().components().count() + 1);
+            let path = |of: &str| Ok::<_, anyhow::Error>(format!("{up}{}", manifests(of).canonicalize()?.display()));
+            let renamed = json!({"namePrefix": "acme-", "namespace": "platform", "resources": [path(operator)?]});
+            overlay(&folder.path().join("renamed"), &renamed)?;
+            let component = path(&format!("components/renamed/{operator}"))?;
+            let outer = folder.path().join("outer");
+            overlay(&outer, &json!({"resources": ["../renamed"], "components": [component]}))?;
+            let objects = kustomize(&outer).await?;
+            let policy = objects.iter().find(|object| object["kind"] == "ValidatingAdmissionPolicy");
+            let policy = policy.context("a policy")?;
+            let expected = format!(
+                "request.userInfo.username == ['system', 'serviceaccount', 'platform', 'acme-{operator}'].join(':')"
+            );
+            ensure!(policy["spec"]["matchConditions"][0]["expression"] == json!(expected), "{policy}");
+        }
+        Ok(())
+    })
 }
 
 fn merge(patch: &Value) -> String {

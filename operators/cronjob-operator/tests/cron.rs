@@ -6,6 +6,7 @@ use cronjob_operator::plan::cron::{Schedule, load_zone, parse};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use shared::testing::readers::{Reader, texts};
 
 fn at(text: &str) -> Timestamp {
     let text = match text.len() {
@@ -282,4 +283,14 @@ proptest! {
             let _ = schedule.next(at("2024-01-01"));
         }
     }
+}
+
+#[test]
+fn no_schedule_panics_whatever_it_is() {
+    let read = |bytes: &[u8]| {
+        let Ok(schedule) = parse(&String::from_utf8_lossy(bytes)) else { return };
+        assert!(schedule.next(at("2026-01-01")).is_none_or(|next| next > at("2026-01-01")));
+    };
+    let seeds = || texts(&["*/5 0-23,1 ? FEB-dec sun", "TZ=Europe/Berlin 30 2 29 2 *", "@every 1h2m3s", "@monthly"]);
+    Reader { name: "cron", read, seeds }.withstands(5_000);
 }

@@ -1,5 +1,7 @@
 //! What is known of the kinds, remembered between syncs: which are served, which cannot be followed or read, and which
-//! objects wait for a kind to be served.
+//! objects wait for a kind to be served; and the turns of objects that name many owners.
+
+pub(crate) mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -8,6 +8,7 @@ mod caches;
 mod foresee;
 mod lookup;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -19,7 +20,8 @@ use shared::transport::discovery::Discovery;
 use shared::working::control::Control;
 
 use crate::graph::{Node, Stage};
-use crate::objects::{FOREGROUND_DELETION, Identity, LiveObject, ObjectKind, OwnerReference};
+use crate::memory::turns;
+use crate::objects::{Coordinates, FOREGROUND_DELETION, Identity, LiveObject, ObjectKind, OwnerReference};
 pub use caches::Caches;
 pub(crate) use caches::{Followed, uid_of};
 pub use lookup::Unseen;
@@ -52,6 +54,8 @@ pub struct Learned {
     pub reads: Vec<(Resource, Option<String>)>,
     /// The discovery before the first read.
     pub served: Arc<Discovery>,
+    /// The owners that were read, if not all were.
+    pub owners: Option<ReadOwners>,
     /// How often the object was synced while it waited for a kind to be served.
     pub looks: u32,
 }
@@ -103,6 +107,8 @@ pub enum Live {
     Unserved,
     /// The read failed, with this error.
     Unread(String),
+    /// Not read, because many reads are under way.
+    Throttled,
     /// Its kind is namespaced, and its namespace is not known.
     NoNamespace,
     /// References give it a name that no object can have.
@@ -140,6 +146,13 @@ pub enum Owners {
     Unserved(Arc<ObjectKind>),
     /// The read of one failed, with this error.
     Unread(String),
+    /// There are many, and not all were read yet.
+    Throttled {
+        /// How many are known by now.
+        read: usize,
+        /// How many there are.
+        of: usize,
+    },
     /// One cannot exist: its kind is namespaced, and the object is cluster-scoped.
     Namespaced(Arc<OwnerReference>),
     /// One cannot exist: no object can have its name.
@@ -181,17 +194,20 @@ impl Caches {
     /// If this build cannot read an object's owners.
     pub async fn observe(&self, control: &Control, uid: Uid) -> anyhow::Result<Option<Observed>> {
         let mut learned = Learned { looks: self.kinds.looks(uid), served: self.kinds.served(), ..Learned::default() };
-        let Some((identity, stage)) = self.with_graph(|graph| {
+        let Some((identity, stage, is_one_of_many)) = self.with_graph(|graph| {
             learned.restores = graph.restores();
             let node = graph.node(uid)?;
-            Some((node.identity.clone(), node.stage))
+            let is_one_of_many = || graph.dependents(uid).all(|dependent| dependent.owners.len() > turns::FREE);
+            Some((node.identity.clone(), node.stage, node.stage == Stage::Virtual && is_one_of_many()))
         }) else {
             return Ok(None);
         };
-        let live = if stage == Stage::BeingDeleted {
-            Live::NotAsked
-        } else {
-            Reads { caches: self, control, learned: &mut learned }.live(&identity, stage).await?
+        // An object that was never seen is looked for because others refer to it, and they are not held up.
+        let turn = if is_one_of_many { self.turns.wait_unseen(uid) } else { self.turns.wait(uid) };
+        let live = match turn {
+            _ if stage == Stage::BeingDeleted => Live::NotAsked,
+            Some(_) => Live::Throttled,
+            None => Reads { caches: self, control, learned: &mut learned }.live(&identity, stage).await?,
         };
         // As late as possible, so that events during the reads count.
         let (dependents, saw_owner_go) =
@@ -200,7 +216,11 @@ impl Caches {
     }
 
     /// Stores what an attempt has learned; its object no longer waits for a kind.
-    pub(crate) fn remember(&self, uid: Uid, Learned { absent, restores, reads, served: _, looks: _ }: &Learned) {
+    pub(crate) fn remember(
+        &self,
+        uid: Uid,
+        Learned { absent, restores, reads, served: _, owners, looks: _ }: &Learned,
+    ) {
         if !absent.is_empty() {
             self.with_graph(|graph| {
                 let are_still = graph.restores() == *restores;
@@ -211,6 +231,9 @@ impl Caches {
             self.kinds.note_read(resource, failure.as_deref());
         }
         self.kinds.stop_waiting(uid);
+        if let Some(owners) = owners {
+            self.turns.take(uid, owners.clone());
+        }
     }
 }
 
@@ -265,6 +288,15 @@ impl Caches {
     }
 }
 
+/// What an object knows of its owners before its next turn to read others. An owner that exists stays so until a monitor
+/// sees it go, which is an attempt of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadOwners {
+    /// How often etcd had been restored before they were read.
+    restores: u64,
+    known: BTreeMap<Coordinates, Owner>,
+}
+
 /// The reads of one attempt.
 struct Reads<'a> {
     caches: &'a Caches,
@@ -294,8 +326,15 @@ impl Reads<'_> {
     }
 
     async fn owners(&mut self, dependent: &Identity, references: Vec<Arc<OwnerReference>>) -> Owners {
-        let mut known = Vec::with_capacity(references.len());
+        let (restores, of) = (self.learned.restores, references.len());
+        let (mut reads, before) = self.caches.turns.begin(dependent.object.uid);
+        let before = if before.restores == restores { before.known } else { BTreeMap::new() };
+        let mut known = Vec::with_capacity(of);
         for reference in references {
+            if let Some(owner) = before.get(&reference.owner) {
+                known.push((reference, *owner));
+                continue;
+            }
             let (resource, key, identity) = match self.caches.place_of_owner(dependent, &reference) {
                 Ok(OwnerPlace::At { resource, key, identity }) => (resource, key, identity),
                 Ok(OwnerPlace::Absent(identity)) => {
@@ -305,6 +344,13 @@ impl Reads<'_> {
                 }
                 Err(open) => return open,
             };
+            let Some(left) = reads.checked_sub(1) else {
+                let read = known.len();
+                let known = known.into_iter().map(|(reference, owner)| (reference.owner.clone(), owner)).collect();
+                self.learned.owners = Some(ReadOwners { restores, known });
+                return Owners::Throttled { read, of };
+            };
+            reads = left;
             let owner = match self.get(&resource, &key).await {
                 Got::Unserved => return Owners::Unserved(Arc::clone(&reference.owner.kind)),
                 Got::Failed(error) => return Owners::Unread(error),

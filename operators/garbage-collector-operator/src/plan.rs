@@ -40,6 +40,8 @@ pub enum Retry {
     No,
     /// After the queue's back-off.
     Later,
+    /// When its turn to read comes.
+    InTurn,
     /// When the apiserver serves other kinds, and meanwhile at ever longer intervals.
     WhenServed,
 }
@@ -80,6 +82,7 @@ pub struct Delete {
 pub fn plan(observed: &Observed) -> Plan {
     let (action, reason) = decide(observed);
     let retry = match &reason {
+        Reason::Throttled | Reason::OwnersThrottled { .. } => Retry::InTurn,
         Reason::Unserved | Reason::OwnerUnserved { .. } => Retry::WhenServed,
         Reason::Unread { .. } => Retry::Later,
         Reason::NoNamespace
@@ -110,6 +113,7 @@ fn decide(observed: &Observed) -> (Action, Reason) {
         Live::NotAsked => return (Action::Nothing, Reason::BeingDeleted),
         Live::Unserved => return (Action::Nothing, Reason::Unserved),
         Live::Unread(error) => return (Action::Nothing, Reason::Unread { error: cut(error) }),
+        Live::Throttled => return (Action::Nothing, Reason::Throttled),
         Live::NoNamespace => return (Action::Nothing, Reason::NoNamespace),
         Live::InvalidName => return (Action::Nothing, Reason::InvalidName),
         Live::Absent => return (Action::ReportAbsent, Reason::Absent),
@@ -130,6 +134,7 @@ fn decide(observed: &Observed) -> (Action, Reason) {
             Reason::OwnerUnserved { api_version: kind.api_version.to_string(), kind: kind.kind.to_string() }
         }
         Owners::Unread(error) => Reason::Unread { error: cut(error) },
+        Owners::Throttled { read, of } => Reason::OwnersThrottled { read: *read, of: *of },
         Owners::Namespaced(reference) => Reason::OwnerNamespaced { owner: owner_name(reference) },
         Owners::InvalidName(reference) => {
             let owner = &reference.owner;
@@ -232,6 +237,7 @@ impl fmt::Display for Plan {
         f.write_str(match self.retry {
             Retry::No => "",
             Retry::Later => ", retry",
+            Retry::InTurn => ", retry in its turn",
             Retry::WhenServed => ", retry when other kinds are served",
         })
     }

@@ -301,6 +301,33 @@ fn it_says_which_owner_nobody_can_look_for() {
     });
 }
 
+#[test]
+fn an_object_with_thousands_of_owners_that_never_were_is_collected_little_by_little_and_holds_up_no_other() {
+    test(async {
+        const OWNERS: usize = 1000;
+        let server = Server::new();
+        let never = |at: usize| {
+            let name = format!("never-{at}");
+            json!({ "apiVersion": "v1", "kind": "Node", "name": name, "uid": uid(&name).to_string() })
+        };
+        let owners: Vec<Value> = (0..OWNERS).map(never).collect();
+        server.add(&object("v1", "Secret", "hostile").set(&["metadata", "ownerReferences"], json!(owners)));
+        server.add(&owned("ConfigMap", "c"));
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(Duration::from_secs(1)).await;
+        let reads = server.count("get nodes");
+        assert!((100..=350).contains(&reads), "{reads}");
+        assert_eq!((server.keys("configmaps"), server.keys("secrets").len()), (vec![], 1));
+        running.pass(Duration::from_secs(1)).await;
+        let more = server.count("get nodes") - reads;
+        assert!((50..=110).contains(&more), "{more}");
+        running.pass(Duration::from_mins(1)).await;
+        assert_eq!(server.keys("secrets"), [""; 0]);
+        assert!(server.count("get nodes") <= 2 * OWNERS, "each is read once for itself, and once for the object");
+        assert!(server.count("get secrets") <= OWNERS / 20, "{}", server.count("get secrets"));
+    });
+}
+
 /// Turns the brake on.
 const BRAKE: &str = "--mass-deletion-share=0.03";
 

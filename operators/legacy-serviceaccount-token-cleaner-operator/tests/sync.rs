@@ -171,6 +171,19 @@ fn the_pods_of_a_namespace_are_listed_once_and_only_where_that_makes_a_differenc
 }
 
 #[test]
+fn of_a_name_that_no_account_can_have_nothing_is_asked() {
+    test(async {
+        let server = Server::new();
+        add_tracking(&server, "2024-01-01");
+        for (name, account) in [("a", "a/token"), ("b", ".."), ("c", "50%"), ("d", "")] {
+            server.add(&token(name).annotation("kubernetes.io/service-account.name", account));
+        }
+        let _running = start(&server).await;
+        assert_eq!((server.count("list secrets"), server.count("get serviceaccounts")), (1, 0));
+    });
+}
+
+#[test]
 fn a_list_that_fails_is_tried_again() {
     test(async {
         let server = Server::new();

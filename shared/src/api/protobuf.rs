@@ -21,6 +21,7 @@ pub(crate) use self::parts::{Part, Parts};
 pub use self::read::Value;
 pub(crate) use self::tables::has_table_of;
 use self::tables::{LIST_META, TYPE_META, Table, items_of, object_of};
+use crate::api::unreadable::read_alone;
 
 /// The first bytes of each such answer. No JSON begins with them.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
@@ -42,7 +43,7 @@ pub(crate) fn is_protobuf(body: &[u8]) -> bool {
 /// # Errors
 /// When it is neither JSON nor protobuf, when there is no table for its kind, or when the view cannot read it.
 pub(crate) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
-    if is_protobuf(body) { T::deserialize(object(body)?) } else { serde_json::from_slice(body) }
+    read_alone(|| if is_protobuf(body) { T::deserialize(object(body)?) } else { serde_json::from_slice(body) })
 }
 
 /// A list in its parts: its metadata, and each of its objects.

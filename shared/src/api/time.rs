@@ -10,6 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::fmt::temporal::Pieces;
+use serde::de::Unexpected;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Seconds, as the API stores every `metav1.Time`; counted from so long ago that none is 0.
@@ -89,7 +90,7 @@ impl<'de> Deserialize<'de> for Time {
                 let read = text
                     .parse::<Timestamp>()
                     .or_else(|error| if is_last_day(text) { Ok(Timestamp::MAX) } else { Err(error) });
-                read.map(Time::of).map_err(E::custom)
+                read.map(Time::of).map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
             }
         }
         deserializer.deserialize_str(Visitor)

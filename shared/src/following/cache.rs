@@ -328,6 +328,11 @@ impl<T: Object> Cache<T> {
         self.progress.clone()
     }
 
+    /// Calls the index functions and stores nothing: to see whether they panic over this object.
+    pub(crate) fn try_indices(&self, object: &T) {
+        self.read().index_fns.iter().for_each(|index| index(object, &mut drop));
+    }
+
     /// Stores a new state of an object and reports the change. If the uid differs from the stored object of this key,
     /// that object was deleted: this is two changes. A state that another part has reported, or an older one, is no
     /// change.

@@ -3,7 +3,7 @@
 //!
 //! Left out: how far its cache has come, which is [`crate::following::cache::Progress`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,6 +21,7 @@ pub struct Health {
     lists: AtomicU64,
     last_list: Mutex<Option<ListTimes>>,
     unreadable: Mutex<BTreeMap<Key, String>>,
+    unhandled: Mutex<BTreeSet<Key>>,
     failing: Mutex<Option<String>>,
     /// Ends a running watch.
     pub(crate) reconnect: Notify,
@@ -49,6 +50,7 @@ impl Health {
             lists: AtomicU64::new(0),
             last_list: Mutex::default(),
             unreadable: Mutex::default(),
+            unhandled: Mutex::default(),
             failing: Mutex::default(),
             reconnect: Notify::new(),
             retry: Notify::new(),
@@ -61,7 +63,7 @@ impl Health {
         }
     }
 
-    /// How many events and listed objects did not decode.
+    /// How many events and listed objects did not decode, or made a handler panic.
     pub fn decode_errors(&self) -> u64 {
         self.decode_errors.load(Ordering::Relaxed)
     }
@@ -91,6 +93,12 @@ impl Health {
     /// The objects whose newest state does not decode, and why; the cache holds their last readable state, if any.
     pub fn unreadable(&self) -> BTreeMap<Key, String> {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The objects of whose newest change a handler panicked. A list tells no handler of an object that is as it was, so
+    /// only the object's next change ends this.
+    pub fn unhandled(&self) -> BTreeSet<Key> {
+        self.unhandled.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Why the resource cannot be listed or watched at the moment.
@@ -191,6 +199,15 @@ impl Health {
 
     pub(crate) fn can_read(&self, key: &Key) {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
+    pub(crate) fn cannot_handle(&self, key: Key) {
+        self.decode_errors.fetch_add(1, Ordering::Relaxed);
+        self.unhandled.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    }
+
+    pub(crate) fn handles(&self, key: &Key) {
+        self.unhandled.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     /// Notes that a list begins; gives its number.

@@ -63,43 +63,55 @@ pub(super) struct Cached<T> {
     pub(super) cache: Arc<Cache<T>>,
     handlers: Handlers<T>,
     has_started: AtomicBool,
-    health: Arc<Health>,
 }
 
 impl<T: Object> Cached<T> {
-    fn notify(&self, change: Change<'_, T>) {
-        self.handlers.at_any_time.iter().for_each(|handler| self.tell(handler, change));
-        if self.has_started.load(Ordering::Relaxed) {
-            self.handlers.once_started.iter().for_each(|handler| self.tell(handler, change));
+    fn notify(&self, change: Change<'_, T>, health: &Health) {
+        let has_started = self.has_started.load(Ordering::Relaxed);
+        let once_started = self.handlers.once_started.iter().filter(|_| has_started);
+        let is_handled = tell(self.handlers.at_any_time.iter().chain(once_started), change, health);
+        if is_handled || matches!(change, Change::Deleted(_)) {
+            health.handles(&change.latest().meta().key);
         }
     }
 
-    /// A handler that panics costs what it would have enqueued: the object would otherwise end the process at every start.
-    fn tell(&self, handler: &Handler<T>, change: Change<'_, T>) {
-        if catch_unwind(AssertUnwindSafe(|| handler(change))).is_ok() {
-            return;
+    /// Whether the cache can store this object: an index function that panics makes it unreadable.
+    fn can_index(&self, object: &T, health: &Health) -> bool {
+        let can_index = catch_unwind(AssertUnwindSafe(|| self.cache.try_indices(object))).is_ok();
+        if !can_index {
+            let key = object.meta().key.clone();
+            tracing::error!(resource = health.resource, %key, "an index function panicked; keeping the object's last state");
+            health.cannot_read(key, "an index function panicked".to_owned());
         }
-        let key = &change.latest().meta().key;
-        tracing::error!(resource = self.health.resource, %key, "a handler of an object's change panicked");
-        self.health.cannot_read(key.clone(), "a handler of its change panicked".to_owned());
-        if let Change::Deleted(_) = change {
-            self.health.can_read(key);
-        }
+        can_index
     }
 
     /// All of it is one step of the process's only thread: no change comes in between.
-    pub(super) fn start(&self) {
+    pub(super) fn start(&self, health: &Health) {
         self.has_started.store(true, Ordering::Relaxed);
         for object in self.cache.all() {
-            self.handlers.once_started.iter().for_each(|handler| self.tell(handler, Change::Added(&object)));
+            tell(self.handlers.once_started.iter(), Change::Added(&object), health);
         }
     }
+}
+
+/// Tells all of them; gives whether none panicked. A handler that panics costs what it would have enqueued: the object would
+/// otherwise end the process at every start.
+fn tell<'a, T: Object>(handlers: impl Iterator<Item = &'a Handler<T>>, change: Change<'_, T>, health: &Health) -> bool {
+    let panics = handlers.filter(|handler| catch_unwind(AssertUnwindSafe(|| handler(change))).is_err()).count();
+    if panics > 0 {
+        let key = &change.latest().meta().key;
+        tracing::error!(resource = health.resource, %key, "a handler of an object's change panicked");
+        health.cannot_handle(key.clone());
+    }
+    panics == 0
 }
 
 /// One list and watch that fills a cache, alone or with others.
 pub(super) struct PartStore<T> {
     pub(super) cached: Arc<Cached<T>>,
     part: Part,
+    pub(super) health: Arc<Health>,
     progress: watch::Sender<Progress>,
     /// The demand for which it is followed; none if it is followed for ever.
     demand: Option<Demand>,
@@ -107,11 +119,14 @@ pub(super) struct PartStore<T> {
 
 impl<T: Object> Store<T> for PartStore<T> {
     fn apply(&self, object: Arc<T>) {
-        self.cached.cache.apply(self.part, &object, |change| self.cached.notify(change));
+        if !self.cached.can_index(&object, &self.health) {
+            return;
+        }
+        self.cached.cache.apply(self.part, &object, |change| self.cached.notify(change, &self.health));
     }
 
     fn delete(&self, last: Arc<T>) {
-        self.cached.cache.delete(self.part, &last, |change| self.cached.notify(change));
+        self.cached.cache.delete(self.part, &last, |change| self.cached.notify(change, &self.health));
     }
 
     fn delete_unread(&self, key: &Key) {
@@ -120,11 +135,18 @@ impl<T: Object> Store<T> for PartStore<T> {
         }
     }
 
-    fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>) {
+    fn reset(&self, mut live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>) {
         let Cached { cache, .. } = &*self.cached;
-        let kept = unreadable.keys().filter_map(|key| cache.get(key));
-        let live = live.into_iter().chain(kept).collect();
-        cache.reset(self.part, live, |change| self.cached.notify(change));
+        let mut kept: Vec<Arc<T>> = unreadable.keys().filter_map(|key| cache.get(key)).collect();
+        live.retain(|object| {
+            let can_index = self.cached.can_index(object, &self.health);
+            if !can_index {
+                kept.extend(cache.get(&object.meta().key));
+            }
+            can_index
+        });
+        live.append(&mut kept);
+        cache.reset(self.part, live, |change| self.cached.notify(change, &self.health));
     }
 
     fn listed(&self, version: ResourceVersion, list: u64) {
@@ -294,8 +316,8 @@ impl<T: Object> Informer<T> {
     /// Follows the resource for as long as the future is polled; the other part is called once, when work starts.
     pub fn run(self, client: Client) -> (impl Future<Output = ()> + Send, impl FnOnce() + Send) {
         let (source, store) = self.asleep();
-        let cached = Arc::clone(&store.cached);
-        (reflector::run(source, store, client), move || cached.start())
+        let (cached, health) = (Arc::clone(&store.cached), Arc::clone(&store.health));
+        (reflector::run(source, store, client), move || cached.start(&health))
     }
 
     /// As [`Self::run`], while something needs it; all that is followed for these fills one cache.
@@ -305,25 +327,21 @@ impl<T: Object> Informer<T> {
         client: &Client,
         watched: &Watched,
     ) -> (impl Future<Output = anyhow::Result<()>> + Send + use<T>, impl FnOnce() + Send + use<T>) {
-        let (source, PartStore { cached, .. }) = self.asleep();
+        let (source, PartStore { cached, health, .. }) = self.asleep();
         let follow = |demand: Demand| {
             let (source, cached, client) = (demand.source(&source), Arc::clone(&cached), client.clone());
             Follower { demand, source, cached, client, watched: watched.clone() }.run()
         };
         let following = try_join_all(demands.into_iter().map(follow)).map_ok(drop);
-        (following, move || cached.start())
+        (following, move || cached.start(&health))
     }
 
     pub(super) fn asleep(self) -> (Source, PartStore<T>) {
         let Self { source, cache, handlers } = self;
         let progress = cache.progress_sender();
-        let cached = Arc::new(Cached {
-            cache,
-            handlers,
-            has_started: AtomicBool::new(false),
-            health: Arc::clone(&source.health),
-        });
-        (source, PartStore { cached, part: Part::default(), progress, demand: None })
+        let cached = Arc::new(Cached { cache, handlers, has_started: AtomicBool::new(false) });
+        let health = Arc::clone(&source.health);
+        (source, PartStore { cached, part: Part::default(), health, progress, demand: None })
     }
 }
 
@@ -392,7 +410,7 @@ mod tests {
         assert_eq!(*told.lock().unwrap(), [""; 0]);
         let before = ["ever: gone added", "ever: a added", "ever: a updated", "ever: gone deleted"];
         assert_eq!(*ever.lock().unwrap(), before);
-        store.cached.start();
+        store.cached.start(&store.health);
         assert_eq!(*ever.lock().unwrap(), before, "it knows of them");
         assert_eq!(std::mem::take(&mut *told.lock().unwrap()), ["all: a added"]);
         store.apply(at("a", 3));
@@ -411,12 +429,40 @@ mod tests {
         informer.on_change(move |change| names.lock().unwrap().push(change.latest().metadata.name().to_owned()));
         let (_, store) = informer.asleep();
         store.apply(at("sick", 1));
-        store.cached.start();
+        store.cached.start(&store.health);
         store.apply(at("well", 2));
         assert_eq!(*told.lock().unwrap(), ["sick", "well"]);
-        assert_eq!((health.decode_errors(), health.unreadable().len()), (1, 1));
+        let sick = || (health.decode_errors(), health.unhandled().iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(sick(), (1, vec!["sick".to_owned()]));
+        health.begins_list();
+        store.reset(vec![at("sick", 1), at("well", 2)], &health.unreadable());
+        assert_eq!(sick(), (1, vec!["sick".to_owned()]), "a list tells no handler of what is as it was");
         store.delete(at("sick", 3));
-        assert_eq!((health.decode_errors(), health.unreadable().len()), (2, 0));
+        assert_eq!(sick(), (2, vec![]));
         assert_eq!(store.cached.cache.all().len(), 1);
+    }
+
+    #[test]
+    fn an_object_that_an_index_cannot_take_keeps_its_last_state_and_stops_nobody() {
+        let mut informer = InformerBuilder::<Pod>::of(PODS);
+        informer.index(|pod, emit| {
+            assert_ne!(pod.metadata.resource_version, ResourceVersion(2), "on purpose");
+            emit(IndexValue::Text(pod.metadata.name().into()));
+        });
+        let informer = informer.build();
+        let health = informer.health();
+        let (_, store) = informer.asleep();
+        let versions = || {
+            let versions = store.cached.cache.all().into_iter().map(|pod| pod.metadata.resource_version.0);
+            (versions.collect::<Vec<_>>(), health.unreadable().len())
+        };
+        store.apply(at("a", 1));
+        store.apply(at("a", 2));
+        store.apply(at("b", 2));
+        store.apply(at("c", 3));
+        assert_eq!(versions(), (vec![1, 3], 2));
+        health.begins_list();
+        store.reset(vec![at("a", 2), at("b", 2), at("c", 4)], &health.unreadable());
+        assert_eq!(versions(), (vec![1, 4], 2));
     }
 }

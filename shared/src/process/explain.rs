@@ -133,7 +133,8 @@ fn cache(follow: &Follow, now: Timestamp, is_meant: impl Fn(&Key) -> bool) -> Ca
     let of = [("namespace", namespace.as_str()), ("fields", field_selector), ("labels", label_selector)];
     let of: Vec<String> =
         of.into_iter().filter(|(_, what)| !what.is_empty()).map(|(kind, what)| format!("{kind} {what}")).collect();
-    let unreadable = health.unreadable().into_iter().filter(|(key, _)| is_meant(key));
+    let unhandled = health.unhandled().into_iter().map(|key| (key, "a handler of its change panicked".to_owned()));
+    let unreadable = health.unreadable().into_iter().chain(unhandled).filter(|(key, _)| is_meant(key));
     CacheState {
         resource: health.resource.clone(),
         of: of.join(", "),

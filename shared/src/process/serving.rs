@@ -14,6 +14,7 @@ mod health;
 pub(crate) mod loopback;
 mod places;
 mod query;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, Limited, StreamBody};
@@ -252,6 +253,9 @@ fn response(code: StatusCode, content_type: &'static str, content: Content) -> R
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    if code == StatusCode::SERVICE_UNAVAILABLE {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
     response
 }
 
@@ -351,7 +355,7 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>, slot
     let service = service_fn(move |request| {
         slot.asked();
         let visit = Arc::clone(&visit);
-        async move { Ok::<_, Infallible>(visit.answer(request).await) }
+        async move { Ok::<_, Infallible>(visit.answer(slot.peer(), request).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -376,7 +380,7 @@ struct Visit {
 }
 
 impl Visit {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Content> {
+    async fn answer(&self, peer: IpAddr, request: Request<Incoming>) -> Response<Content> {
         let (head, body) = request.into_parts();
         // First, because it costs no review.
         let found = match self.site.find(&head.method, head.uri.path()) {
@@ -390,7 +394,7 @@ impl Visit {
                 Access::Path { verb: &verb, path: head.uri.path() }
             }
         };
-        if let Err(denied) = self.auth.check(access, &head.uri, &head.headers).await {
+        if let Err(denied) = self.auth.check(peer, access, &head.uri, &head.headers).await {
             return Answer::from(denied).into();
         }
         let Ok(Ok(body)) = timeout(BODY_MAX, Limited::new(body, BODY_BYTES_MAX).collect()).await else {

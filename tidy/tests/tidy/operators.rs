@@ -220,7 +220,7 @@ fn check_policy(operator: &str, policy: Option<&str>, rights: &str) -> Vec<Strin
             .into_iter()
             .collect();
     };
-    let account = format!("request.userInfo.username == 'system:serviceaccount:kube-system:{operator}'");
+    let account = format!("['system', 'serviceaccount', 'kube-system', '{operator}'].join(':')");
     let needed = [account, format!("policyName: {operator}"), "failurePolicy: Fail".to_owned()];
     let missing = needed.iter().filter(|text| !policy.contains(*text));
     let mut complaints: Vec<String> = missing.map(|text| format!("{path}: does not say {text}")).collect();
@@ -401,7 +401,7 @@ fn names_that_are_not_upstreams_are_seen() {
 #[test]
 fn who_may_write_every_kind_needs_a_policy() {
     let role = "kind: ClusterRole\nrules: [{resources: ['*'], verbs: [list, delete]}]\n";
-    let policy = "failurePolicy: Fail\nrequest.userInfo.username == 'system:serviceaccount:kube-system:a-operator'\n\
+    let policy = "failurePolicy: Fail\nexpression: ['system', 'serviceaccount', 'kube-system', 'a-operator'].join(':')\n\
                   policyName: a-operator\n";
     assert!(check_policy("a-operator", Some(policy), role).is_empty());
     assert!(check_policy("a-operator", None, &role.replace(", delete", "")).is_empty());

@@ -27,6 +27,7 @@ impl Controller for AttemptToDelete {
         let Some(observed) = self.observe(key).await? else {
             let uid = Uid::parse(key.name());
             self.caches.kinds.stop_waiting(uid);
+            self.caches.turns.forget(uid);
             self.brake.withdraw(&uid);
             return Ok(Requeue::Done);
         };
@@ -78,6 +79,7 @@ impl AttemptToDelete {
         match retry {
             Retry::No => Requeue::Done,
             Retry::Later => Requeue::RateLimited,
+            Retry::InTurn => Requeue::After(self.caches.turns.left(observed.identity.object.uid), "its turn to read"),
             Retry::WhenServed => {
                 let delay = self.caches.kinds.wait(observed.identity.object.uid, looks + 1, served);
                 Requeue::After(delay, "another look at which kinds are served")

@@ -12,7 +12,9 @@ use shared::working::queue::{Cause, Queue};
 
 use crate::graph::{Attempts, Event, Graph, Stage};
 use crate::memory::Kinds;
+use crate::memory::turns::Turns;
 use crate::objects::{Coordinates, Identity, ObjectKind};
+use crate::observe::ReadOwners;
 
 /// The reason of the event about a reference to an owner in another namespace.
 const OWNER_REF_INVALID_NAMESPACE: &str = "OwnerRefInvalidNamespace";
@@ -27,6 +29,7 @@ pub struct Caches {
     attempt_to_orphan: Queue,
     recorder: Recorder,
     pub(crate) kinds: Kinds,
+    pub(crate) turns: Turns<ReadOwners>,
 }
 
 /// The effect of an event on the object that was attempted.
@@ -41,8 +44,8 @@ pub(crate) enum Followed {
 impl Caches {
     /// An empty graph before these queues.
     pub(crate) fn new(attempt_to_delete: Queue, attempt_to_orphan: Queue, recorder: Recorder) -> Self {
-        let (graph, kinds) = (Mutex::default(), Kinds::default());
-        Self { graph, attempt_to_delete, attempt_to_orphan, recorder, kinds }
+        let (graph, kinds, turns) = (Mutex::default(), Kinds::default(), Turns::default());
+        Self { graph, attempt_to_delete, attempt_to_orphan, recorder, kinds, turns }
     }
 
     /// Reads or changes the graph under its lock; nothing can be awaited in here.

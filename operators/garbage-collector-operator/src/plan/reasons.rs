@@ -37,6 +37,8 @@ pub enum Reason {
         /// The error of the read.
         error: String,
     },
+    /// Many reads are under way.
+    Throttled,
     /// Its namespace is not known.
     NoNamespace,
     /// It does not exist.
@@ -56,6 +58,13 @@ pub enum Reason {
         api_version: String,
         /// The value in the reference.
         kind: String,
+    },
+    /// It has many owners, and not all were read yet.
+    OwnersThrottled {
+        /// How many are known.
+        read: usize,
+        /// How many there are.
+        of: usize,
     },
     /// No object can have its name.
     InvalidName,
@@ -183,6 +192,8 @@ impl fmt::Display for Reason {
             Self::BeingDeleted => f.write_str("is being deleted"),
             Self::Unserved => f.write_str("its kind is not served"),
             Self::Unread { error } => f.write_str(error),
+            Self::Throttled => f.write_str("many reads are under way"),
+            Self::OwnersThrottled { read, of } => write!(f, "{read} of its {of} owners were read"),
             Self::NoNamespace => f.write_str("its namespace is not known"),
             Self::InvalidName => f.write_str("no object can have its name"),
             Self::Absent => f.write_str("does not exist"),

@@ -210,6 +210,11 @@ fn an_open_question_leaves_the_object_alone() {
         .owners(Owners::Namespaced(owner))
         .check("nothing (cluster-scoped objects cannot refer to namespaced owners: ReplicaSet owner-0)");
     pod("").live(Live::NoNamespace).check("nothing (its namespace is not known)");
+    let throttled = "nothing (many reads are under way), retry in its turn";
+    pod("").live(Live::Throttled).stage(Stage::Virtual).check(throttled);
+    pod("D")
+        .owners(Owners::Throttled { read: 10, of: 9000 })
+        .check("nothing (10 of its 9000 owners were read), retry in its turn");
 }
 
 #[test]

@@ -70,7 +70,8 @@ impl<T: Object> Follower<T> {
         let follow = source.follow(progress.subscribe(), &self.cached.cache);
         self.watched.add(follow.clone());
         let demand = Some(self.demand.clone());
-        (PartStore { cached: Arc::clone(&self.cached), part: number, progress, demand }, follow)
+        let (cached, health) = (Arc::clone(&self.cached), Arc::clone(&source.health));
+        (PartStore { cached, part: number, health, progress, demand }, follow)
     }
 
     fn check(&self, ended: Result<(), JoinError>) -> anyhow::Result<()> {

@@ -74,7 +74,7 @@ impl Scene {
         });
         let (mut source, store) = informer.asleep();
         source.streams_list = true;
-        store.cached.start();
+        store.cached.start(&store.health);
         Self { reflector: Reflector::new(source, store, client), listing: Some(Listed::new()), changes }
     }
 

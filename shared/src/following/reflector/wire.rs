@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 
 use crate::api::object::ResourceVersion;
 use crate::api::protobuf::{self, Frame};
+use crate::api::unreadable::read_alone;
 use crate::transport::api_error::Status;
-use crate::transport::client::page::{Item, read_alone};
+use crate::transport::client::page::Item;
 
 /// One event of a watch.
 pub(super) enum Event<'a, T> {
@@ -51,11 +52,11 @@ impl<'a, T: Deserialize<'a>> Event<'a, T> {
     }
 
     fn read_frame(content: &'a [u8]) -> serde_json::Result<Self> {
-        let (kind, object) = protobuf::event(content)?;
+        let (kind, object) = read_alone(|| protobuf::event(content))?;
         if kind == "ERROR" {
             return Ok(Self::error(object));
         }
-        let value = protobuf::object(object)?;
+        let value = read_alone(|| protobuf::object(object))?;
         let read = if is_change(kind) { read_alone(|| T::deserialize(value)).ok() } else { None };
         let other = || Self::Other { kind, item: Item::Protobuf(value) };
         Ok(read.map_or_else(other, |object| Self::Object { kind, object }))

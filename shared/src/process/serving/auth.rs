@@ -1,7 +1,8 @@
 //! Authorization: asks the apiserver, by TokenReview and SubjectAccessReview, and keeps its answers for 10 s.
 //!
-//! Anybody can cause reviews, so they have a client of their own with a limit, and nothing else waits behind them. A
-//! token is kept as a hash under a key of this process: a dump of its memory gives nobody a token. As upstream's
+//! Anybody can cause reviews, so they have a client of their own with a limit, and nothing else waits behind them.
+//! Peers take turns under that limit, and a question is asked once however many wait for its answer. A token is kept as
+//! a hash under a key of this process: a dump of its memory gives nobody a token. As upstream's
 //! delegating authentication and authorization: no token means `system:anonymous`, members of `system:masters` may see
 //! everything, and paths that are always allowed need no review.
 //! Left out: client certificates, request headers of an aggregator, and retries: the next request asks again.
@@ -10,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,19 +22,22 @@ use ring::hmac;
 use ring::rand::SystemRandom;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
 
-use super::{JSON, ServingError, TEXT};
+use super::turns::Turns;
+use super::{JSON, ServingError};
 use crate::api::explain::Subject;
 use crate::api::json;
+use crate::transport::api_error::ApiError;
 use crate::transport::client::{Accept, Client, Limit};
 use crate::working::control::AccessStatus;
 use crate::working::control::review::{ACCESS_REVIEWS, Review};
 
 /// `CacheTTL`, `AllowCacheTTL` and `DenyCacheTTL`.
 const KEPT: Duration = Duration::from_secs(10);
-const KEPT_MAX: usize = 64;
+/// More than [`REVIEWS`] lets through in that time, so that invented tokens displace no answer.
+const KEPT_MAX: usize = 128;
 /// `TokenRequestTimeout` and `ClientTimeout`.
 const REVIEW_MAX: Duration = Duration::from_secs(10);
 /// A scraper needs two reviews in 10 s. A visitor that asks for more waits, and the apiserver doesn't notice.
@@ -44,11 +49,11 @@ const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 /// Why a visitor gets something else than what was asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Denied {
-    /// The token is not valid, or nobody could say.
+    /// The token is not valid.
     Unauthorized,
     /// The visitor may not do this.
     Forbidden(String),
-    /// Nobody could say.
+    /// Nobody could say, because the apiserver gave no answer in time.
     Unknown(String),
 }
 
@@ -72,7 +77,7 @@ impl Denied {
         match self {
             Self::Unauthorized => status(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized"),
             Self::Forbidden(message) => status(StatusCode::FORBIDDEN, "Forbidden", &message),
-            Self::Unknown(message) => (StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{message}\n")),
+            Self::Unknown(message) => status(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", &message),
         }
     }
 }
@@ -175,10 +180,7 @@ impl Auth {
     /// Reviews on a connection of its own, as `client`.
     pub(super) fn new(client: &Client, always_allowed: Vec<String>) -> Result<Self, ServingError> {
         Ok(Self {
-            reviewer: Arc::new(Reviewer {
-                client: client.beside(Some(REVIEWS))?,
-                at_once: Arc::new(Semaphore::new(REVIEWS_AT_ONCE)),
-            }),
+            reviewer: Arc::new(Reviewer { client: client.beside(Some(REVIEWS))?, turns: Turns::new(REVIEWS_AT_ONCE) }),
             always_allowed,
             token_key: hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
                 .map_err(|_| ServingError::Randomness)?,
@@ -187,19 +189,25 @@ impl Auth {
         })
     }
 
-    /// Whether the sender of these headers may do this.
-    pub(super) async fn check(&self, access: Access<'_>, uri: &Uri, headers: &HeaderMap) -> Result<(), Denied> {
+    /// Whether the sender of these headers, who connected from the address of `peer`, may do this.
+    pub(super) async fn check(
+        &self,
+        peer: IpAddr,
+        access: Access<'_>,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(), Denied> {
         let user = match bearer_token(headers) {
-            Some(token) => self.user(token).await?,
+            Some(token) => self.user(peer, token).await?,
             None => User::anonymous(),
         };
         let path = uri.path();
         if user.groups.iter().any(|group| group == "system:masters") || is_allowed(&self.always_allowed, path) {
             return Ok(());
         }
-        let review = self.access(&user, access).await.map_err(|error| {
+        let review = self.access(peer, &user, access).await.map_err(|error| {
             tracing::error!(error, "cannot review access");
-            Denied::Unknown(sanitized(&format!("Internal Server Error: {:?}: {error}", uri.to_string())))
+            Denied::Unknown(sanitized(&format!("cannot review access: {error}")))
         })?;
         if review.allowed {
             return Ok(());
@@ -219,27 +227,24 @@ impl Auth {
         }))
     }
 
-    async fn user(&self, token: &str) -> Result<User, Denied> {
-        let hash = self.token_hash(token);
-        let known = self.users.known(&hash);
-        let status = match known {
-            Some(known) => known,
-            None => self.review_token(token, hash).await.map_err(|error| {
-                tracing::error!(error, "cannot review a token");
-                Denied::Unauthorized
-            })?,
-        };
+    async fn user(&self, peer: IpAddr, token: &str) -> Result<User, Denied> {
+        let status = self.review_token(peer, token).await.map_err(|error| {
+            tracing::error!(error, "cannot review a token");
+            Denied::Unknown(sanitized(&format!("cannot review the token: {error}")))
+        })?;
         if !status.error.is_empty() {
             tracing::debug!(error = status.error, "invalid token");
         }
         if status.authenticated { Ok(status.user) } else { Err(Denied::Unauthorized) }
     }
 
-    async fn review_token(&self, token: &str, hash: TokenHash) -> Result<TokenStatus, String> {
+    async fn review_token(&self, peer: IpAddr, token: &str) -> Result<TokenStatus, String> {
+        let hash = self.token_hash(token);
+        if let Some(known) = self.users.known(&hash) {
+            return Ok(known);
+        }
         let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
-        let status: TokenStatus = self.reviewer.review(TOKEN_REVIEWS, json(&review)).await?;
-        self.users.keep(hash, status.clone());
-        Ok(status)
+        self.reviewer.review(peer, TOKEN_REVIEWS, json(&review), || self.users.question(hash)).await
     }
 
     fn token_hash(&self, token: &str) -> TokenHash {
@@ -248,7 +253,7 @@ impl Auth {
         hash
     }
 
-    async fn access(&self, user: &User, access: Access<'_>) -> Result<AccessStatus, String> {
+    async fn access(&self, peer: IpAddr, user: &User, access: Access<'_>) -> Result<AccessStatus, String> {
         #[derive(Serialize)]
         struct Spec<'a> {
             user: &'a str,
@@ -267,9 +272,7 @@ impl Auth {
         if let Some(known) = self.accesses.known(&asked) {
             return Ok(known);
         }
-        let status: AccessStatus = self.reviewer.review(ACCESS_REVIEWS, asked.clone()).await?;
-        self.accesses.keep(asked, status.clone());
-        Ok(status)
+        self.reviewer.review(peer, ACCESS_REVIEWS, asked.clone(), || self.accesses.question(asked)).await
     }
 }
 
@@ -298,33 +301,53 @@ fn sanitized(text: &str) -> String {
 /// Asks the apiserver, little at a time.
 struct Reviewer {
     client: Client,
-    at_once: Arc<Semaphore>,
+    turns: Turns,
 }
 
 impl Reviewer {
+    /// The answer to the question that `question` gives once it is this peer's turn: by then another may have asked it.
+    ///
     /// A visitor who leaves before the answer does not end this: reviews that are begun and dropped would use the limit
     /// up for those who wait.
-    async fn review<S: for<'de> Deserialize<'de> + Send + 'static>(
+    async fn review<S: for<'de> Deserialize<'de> + Clone + Send + Sync + 'static>(
         self: &Arc<Self>,
+        peer: IpAddr,
         path: &'static str,
         asked: Bytes,
+        question: impl FnOnce() -> Arc<Question<S>>,
     ) -> Result<S, String> {
         let late = |_| format!("no answer within {REVIEW_MAX:?}");
         let started = Instant::now();
-        let permit = timeout(REVIEW_MAX, Arc::clone(&self.at_once).acquire_owned()).await.map_err(late)?;
-        let reviewer = Arc::clone(self);
+        let place = timeout(REVIEW_MAX, self.turns.take(peer)).await.map_err(late)?;
+        let (reviewer, question) = (Arc::clone(self), question());
         let review = tokio::spawn(async move {
-            let review = reviewer.client.create::<Review<S>>(path, Accept::Object, asked);
-            let review = timeout(REVIEW_MAX.saturating_sub(started.elapsed()), review).await.map_err(late)?;
-            drop(permit);
-            review.map(|review| review.status).map_err(|error| error.to_string())
+            let ask = async {
+                let review: Review<S> = reviewer.client.create(path, Accept::Object, asked).await?;
+                Ok::<_, ApiError>(review.status)
+            };
+            let answer = question.answer.get_or_try_init(|| ask);
+            let answer = timeout(REVIEW_MAX.saturating_sub(started.elapsed()), answer).await.map_err(late)?;
+            drop(place);
+            answer.cloned().map_err(|error| error.to_string())
         });
         review.await.map_err(|error| error.to_string())?
     }
 }
 
-/// Answers by what was asked.
-struct Kept<K, S>(Mutex<BTreeMap<K, (Instant, S)>>);
+/// What was asked of the apiserver, and its answer as soon as there is one.
+struct Question<S> {
+    asked: Instant,
+    answer: OnceCell<S>,
+}
+
+impl<S> Question<S> {
+    fn is_new(&self) -> bool {
+        self.asked.elapsed() < KEPT
+    }
+}
+
+/// The questions of the last seconds.
+struct Kept<K, S>(Mutex<BTreeMap<K, Arc<Question<S>>>>);
 
 impl<K, S> Default for Kept<K, S> {
     fn default() -> Self {
@@ -335,16 +358,17 @@ impl<K, S> Default for Kept<K, S> {
 impl<K: Ord, S: Clone> Kept<K, S> {
     fn known(&self, asked: &K) -> Option<S> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(asked).filter(|(since, _)| since.elapsed() < KEPT).map(|(_, status)| status.clone())
+        kept.get(asked).filter(|question| question.is_new()).and_then(|question| question.answer.get().cloned())
     }
 
-    fn keep(&self, asked: K, status: S) {
+    fn question(&self, asked: K) -> Arc<Question<S>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, (since, _)| since.elapsed() < KEPT);
-        if kept.len() >= KEPT_MAX {
+        kept.retain(|_, question| question.is_new());
+        if kept.len() >= KEPT_MAX && !kept.contains_key(&asked) {
             kept.clear();
         }
-        kept.insert(asked, (Instant::now(), status));
+        let new = || Arc::new(Question { asked: Instant::now(), answer: OnceCell::new() });
+        Arc::clone(kept.entry(asked).or_insert_with(new))
     }
 }
 
@@ -380,10 +404,11 @@ mod tests {
         assert_ne!(auth.token_hash("a"), auth.token_hash("b"));
         assert_ne!(auth.token_hash("a"), other.token_hash("a"), "another process has another key");
         let kept = TokenStatus { authenticated: true, ..TokenStatus::default() };
-        auth.users.keep(auth.token_hash("secret-token"), kept);
-        assert_eq!(auth.user("secret-token").await.unwrap().username, "");
-        assert!(auth.user("another-token").await.is_err());
-        let memory = format!("{:?}", auth.users.0.lock().unwrap());
+        auth.users.question(auth.token_hash("secret-token")).answer.set(kept).unwrap();
+        let peer = IpAddr::from([127, 0, 0, 1]);
+        assert_eq!(auth.user(peer, "secret-token").await.unwrap().username, "");
+        assert!(auth.user(peer, "another-token").await.is_err());
+        let memory = format!("{:?}", auth.users.0.lock().unwrap().keys());
         assert!(!memory.contains("secret-token"), "{memory}");
     }
 

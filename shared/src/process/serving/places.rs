@@ -42,6 +42,7 @@ struct Place {
 pub(super) struct Slot {
     places: Places,
     number: u64,
+    peer: IpAddr,
     close: CancellationToken,
 }
 
@@ -56,7 +57,7 @@ impl Places {
         }
         let number = taken.tick();
         taken.places.insert(number, Place { peer, asked: None, close: close.clone() });
-        Slot { places: self.clone(), number, close }
+        Slot { places: self.clone(), number, peer, close }
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -89,6 +90,11 @@ impl Taken {
 }
 
 impl Slot {
+    /// Whom the connection belongs to.
+    pub(super) fn peer(&self) -> IpAddr {
+        self.peer
+    }
+
     /// Notes that something is asked for.
     pub(super) fn asked(&self) {
         let mut taken = self.places.taken();

@@ -86,7 +86,7 @@ impl Room {
     async fn of(site: Site, client: &Client, reviews: Arc<Mutex<Vec<Value>>>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let server = Server::on(listener, &flags(""), site, client).unwrap();
-        Self { server, reviews, visitor: visitor() }
+        Self { server, reviews, visitor: visitor([127, 0, 0, 1]) }
     }
 
     async fn send(&self, method: Method, path: &str, token: &str, body: &'static str) -> (u16, String, String) {
@@ -100,6 +100,7 @@ impl Room {
         let (head, body) = response.into_parts();
         assert_eq!(head.headers["x-content-type-options"], "nosniff");
         assert_eq!(head.headers["cache-control"], "no-cache, private");
+        assert_eq!(head.headers.contains_key("retry-after"), head.status == StatusCode::SERVICE_UNAVAILABLE);
         let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
         (head.status.as_u16(), head.headers["content-type"].to_str().unwrap().to_owned(), body)
     }
@@ -153,7 +154,9 @@ impl rustls::client::danger::ServerCertVerifier for TrustsAll {
     }
 }
 
-fn visitor() -> hyper_util::client::legacy::Client<hyper_rustls::HttpsConnector<HttpConnector>, Full<Bytes>> {
+fn visitor(
+    from: [u8; 4],
+) -> hyper_util::client::legacy::Client<hyper_rustls::HttpsConnector<HttpConnector>, Full<Bytes>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -161,7 +164,14 @@ fn visitor() -> hyper_util::client::legacy::Client<hyper_rustls::HttpsConnector<
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(TrustsAll))
         .with_no_client_auth();
-    let connector = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http1().build();
+    let mut http = HttpConnector::new();
+    http.set_local_address(Some(from.into()));
+    http.enforce_http(false);
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_only()
+        .enable_http1()
+        .wrap_connector(http);
     hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector)
 }
 
@@ -239,6 +249,33 @@ async fn reviews_have_a_limit_of_their_own_and_health_needs_none() {
 }
 
 #[tokio::test]
+async fn invented_tokens_of_one_peer_hold_up_no_other() {
+    let mut room = Room::new().await;
+    let scraper = std::mem::replace(&mut room.visitor, visitor([127, 0, 0, 2]));
+    let tokens: Vec<String> = (0..30).map(|number| format!("wrong-{number}")).collect();
+    let mut crowd: stream::FuturesUnordered<_> = tokens.iter().map(|token| room.get("/metrics", token)).collect();
+    while room.reviews().len() < 5 {
+        assert_eq!(crowd.next().await.unwrap().0, 401);
+    }
+    let url = format!("https://localhost:{}/metrics", room.server.address().port());
+    let request = Request::get(url).header(AUTHORIZATION, "Bearer good").body(Full::default()).unwrap();
+    tokio::select! {
+        answer = scraper.request(request) => assert_eq!(answer.unwrap().status(), 200),
+        () = async { while crowd.next().await.is_some() {} } => panic!("all of the crowd came first"),
+    }
+}
+
+#[tokio::test]
+async fn visitors_with_one_token_cause_one_review() {
+    let room = Room::new().await;
+    let mut asking: stream::FuturesUnordered<_> = (0..20).map(|_| room.get("/metrics", "good")).collect();
+    while let Some((code, _)) = asking.next().await {
+        assert_eq!(code, 200);
+    }
+    assert_eq!(room.reviews().len(), 2, "{:?}", room.reviews());
+}
+
+#[tokio::test]
 async fn an_answer_of_the_apiserver_is_kept_for_a_while() {
     let room = Room::new().await;
     for _ in 0..3 {
@@ -254,10 +291,11 @@ async fn an_apiserver_that_cannot_be_asked_opens_nothing() {
     let address =
         loopback::serve(|_| loopback::answer(403, r#"{"code":403,"reason":"Forbidden","message":"no"}"#)).await;
     let room = Room::with_apiserver(address, Arc::default()).await;
-    assert_eq!(room.get("/metrics", "good").await.0, 401);
-    let (code, body) = room.get("/metrics", "").await;
-    assert_eq!(code, 500);
-    assert!(body.starts_with("Internal Server Error: ") && body.ends_with(": no\n"), "{body}");
+    for (token, message) in [("good", "cannot review the token: no"), ("", "cannot review access: no")] {
+        let (code, body) = room.get("/metrics", token).await;
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((code, &body["reason"], &body["message"]), (503, &json!("ServiceUnavailable"), &json!(message)));
+    }
     assert_eq!(room.get("/livez", "").await.0, 200);
 }
 

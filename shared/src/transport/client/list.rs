@@ -19,6 +19,7 @@ use super::page::{Item, PageMeta};
 use super::{Accept, Client};
 use crate::api::protobuf::{Part, Parts};
 use crate::api::resource::Resource;
+use crate::api::unreadable::read_alone;
 use crate::transport::api_error::ApiError;
 
 /// How long a list that is read as it comes may bring no new object, nor its end.
@@ -91,9 +92,9 @@ async fn take_apart(
         if parts.is_other_form() == Some(true) {
             return Err(Broken::NotInOne);
         }
-        while let Some(part) = parts.next().map_err(unread)? {
+        while let Some(part) = read_alone(|| parts.next()).map_err(unread)? {
             match part {
-                Part::Metadata(_) => metadata = PageMeta::deserialize(part.value()).map_err(unread)?,
+                Part::Metadata(_) => metadata = read_alone(|| PageMeta::deserialize(part.value())).map_err(unread)?,
                 Part::Item(..) => each(Item::Protobuf(part.value())).map_err(unread)?,
             }
         }

@@ -3,14 +3,12 @@
 //!
 //! Left out: asking for the next page, which is the reader's.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::api::object::ResourceVersion;
 use crate::api::protobuf;
+use crate::api::unreadable::read_alone;
 
 pub(crate) struct Page<'a> {
     pub(crate) metadata: PageMeta,
@@ -36,13 +34,15 @@ pub(crate) enum Item<'a> {
 impl<'a> Page<'a> {
     /// The first bytes say which form it is: an answer that went through a proxy may have lost its Content-Type.
     pub(crate) fn read(body: &'a [u8]) -> serde_json::Result<Self> {
-        if protobuf::is_protobuf(body) {
-            let (metadata, items) = protobuf::list(body)?;
-            let metadata = PageMeta::deserialize(metadata)?;
-            return Ok(Self { metadata, items: items.into_iter().map(Item::Protobuf).collect() });
-        }
-        let JsonPage { metadata, items } = serde_json::from_slice(body)?;
-        Ok(Self { metadata, items: items.into_iter().map(Item::Json).collect() })
+        read_alone(|| {
+            if protobuf::is_protobuf(body) {
+                let (metadata, items) = protobuf::list(body)?;
+                let metadata = PageMeta::deserialize(metadata)?;
+                return Ok(Self { metadata, items: items.into_iter().map(Item::Protobuf).collect() });
+            }
+            let JsonPage { metadata, items } = serde_json::from_slice(body)?;
+            Ok(Self { metadata, items: items.into_iter().map(Item::Json).collect() })
+        })
     }
 }
 
@@ -53,11 +53,6 @@ impl<'a> Item<'a> {
             Self::Protobuf(value) => T::deserialize(value),
         })
     }
-}
-
-/// Reads one object. A panic is an error of this object: it would otherwise end the process at every start anew.
-pub(crate) fn read_alone<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Error::custom("its reader panicked")))
 }
 
 #[derive(Deserialize)]
