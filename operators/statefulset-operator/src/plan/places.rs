@@ -51,10 +51,15 @@ impl<'a> Places<'a> {
         Self { replicas, condemned }
     }
 
-    /// Whether the pod of this ordinal is missing, on its way out, or does not run yet.
+    /// Whether the pod of this ordinal is missing, on its way out, or does not run yet. One without a node for it is
+    /// none of these: no node can reject it.
     pub(super) fn is_under_way(&self, ordinal: i64) -> bool {
         let Some(pod) = self.replicas.get(&ordinal) else { return true };
-        if pod.phase.is_terminal() { pod.metadata.is_being_deleted() } else { pod.phase != Phase::Running }
+        if pod.phase.is_terminal() {
+            pod.metadata.is_being_deleted()
+        } else {
+            pod.phase != Phase::Running && !pod.is_unschedulable
+        }
     }
 }
 
