@@ -170,7 +170,7 @@ impl StatefulSetController {
     /// Count the pods that their nodes have rejected.
     fn judge(&self, set: &StatefulSet, pods: &[Arc<Pod>]) -> Rejections {
         let Some(rejected) = &self.rejected else { return Rejections::default() };
-        let (rejections, begun) = rejected.note(set.metadata.uid, pods, self.ctx.now());
+        let (rejections, begun) = rejected.note(set.metadata.uid, pods, self.ctx.now(), self.caches.exists(set));
         if let Some(begun) = begun {
             self.writer.tell_of_back_off(set, &begun);
         }
