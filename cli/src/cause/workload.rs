@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use shared::api::names::LABEL_VALUE_MAX_LENGTH;
 
 use crate::cause::refusal::Refusal;
 use crate::cause::state::State;
@@ -26,6 +27,8 @@ pub enum Workload {
     Pods { pods: Pods, example: String, trouble: Trouble, is_late: bool },
     /// The selector is invalid.
     InvalidSelector { message: String },
+    /// The object's name is too long for the labels of its pods.
+    NameTooLong { label: String, length: usize, longest: usize },
     /// Other controllers select the same pods.
     SelectorClash { others: Vec<String> },
     /// A rollout is paused.
@@ -64,6 +67,7 @@ impl Workload {
             | Self::Refused { .. }
             | Self::Pods { .. }
             | Self::InvalidSelector { .. }
+            | Self::NameTooLong { .. }
             | Self::SelectorClash { .. }
             | Self::DeadlineExceeded { .. }
             | Self::Condition { .. } => State::Stuck,
@@ -92,6 +96,10 @@ impl Workload {
             }
             Self::Pods { pods, example, trouble, is_late } => pods_text(*pods, example, trouble, *is_late),
             Self::InvalidSelector { message } => format!("invalid selector: {message}"),
+            Self::NameTooLong { label, length, longest } => format!(
+                "name too long: the label {label} of its pods would have {length} characters, more than \
+                 {LABEL_VALUE_MAX_LENGTH}; use a name of at most {longest} characters"
+            ),
             Self::SelectorClash { others } => format!("selector overlaps with {}", list(others)),
             Self::Paused { updated: Pods { count, of } } => {
                 format!("rollout paused: {count} of {} updated", many(*of, "pod"))

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::mem::discriminant;
 
 use jiff::{SignedDuration, Timestamp};
+use shared::api::names::{LABEL_VALUE_MAX_LENGTH, STATEFUL_SET_NAME_MAX_LENGTH};
+use shared::controllers::revisions::REVISION_LABEL;
 
 use crate::cause::Cause;
 use crate::cause::refusal::Refusal;
@@ -32,6 +34,7 @@ pub(crate) fn cause(evidence: &Evidence, object: Object<'_>) -> Cause {
     let fleet = Fleet::new(evidence, object);
     let found = fleet
         .of_spec()
+        .or_else(|| fleet.name_too_long())
         .or_else(|| fleet.refused())
         .or_else(|| fleet.paused().or_else(|| fleet.zero()))
         .or_else(|| fleet.troubled())
@@ -103,6 +106,15 @@ impl<'a> Fleet<'a> {
         let (generation, observed) =
             (self.object.count("/metadata/generation"), self.object.count("/status/observedGeneration"));
         (observed < generation).then(|| Workload::NotObserved { generation, observed }.into())
+    }
+
+    /// A StatefulSet's pods are labelled with the name of their revision, which begins with its own.
+    fn name_too_long(&self) -> Option<Cause> {
+        let lacks_pods = self.there() < self.wanted || (self.updated() < self.wanted && !self.is_on_delete());
+        let length = self.object.text("/status/updateRevision").len();
+        let label = REVISION_LABEL.to_owned();
+        (self.object.kind() == "StatefulSet" && lacks_pods && length > LABEL_VALUE_MAX_LENGTH)
+            .then(|| Workload::NameTooLong { label, length, longest: STATEFUL_SET_NAME_MAX_LENGTH }.into())
     }
 
     /// The owner that lacks pods, and the refusal.

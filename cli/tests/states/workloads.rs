@@ -6,7 +6,8 @@ use cli::lookup::Lookup;
 use serde_json::{Value, json};
 
 use super::scene::{
-    Row, deployment, event, evidence, fails, hidden, object, operator, pod, pods, replica_set, row, says, time, with,
+    Row, deployment, event, evidence, fails, hidden, object, operator, owned, pod, pods, replica_set, row, says, time,
+    with,
 };
 
 const QUOTA: &str =
@@ -225,6 +226,16 @@ fn others() -> Vec<Row> {
         object("apps/v1", "DaemonSet", "web-6d4", &daemons),
         with(pod("web-0", &json!({})), &json!({ "metadata": { "labels": { "app": "web" } } })),
     ]);
+    let name = "n".repeat(53);
+    let long = json!({
+        "metadata": { "name": name, "generation": 1 },
+        "spec": { "replicas": 1, "selector": { "matchLabels": { "app": "web" } }, "template": { "metadata": { "labels": { "app": "web" } } } },
+        "status": { "observedGeneration": 1, "updateRevision": format!("{name}-7cd77cbbd9") },
+    });
+    let db = |rest: &Value| object("apps/v1", "StatefulSet", "db", &with(long.clone(), rest));
+    let running = || owned(pod("db-0", &json!({})), "StatefulSet", "db");
+    let of_old = evidence(vec![db(&json!({})), running()]);
+    let of_new = evidence(vec![db(&json!({ "status": { "updatedReplicas": 1 } })), running()]);
     let gone = operator(absent(&[]), "deployment-operator", |asked| asked.silence = Some("?".to_owned()));
     vec![
         row(gone, Stuck, "web: Deployment not found in namespace team"),
@@ -236,6 +247,17 @@ fn others() -> Vec<Row> {
         ),
         row(custom(&json!({})), AtRest, "tls: no problem found"),
         row(evidence(vec![claim, told]), InProgress, "data: phase Pending: no storage class"),
+        row(
+            evidence(vec![db(&json!({ "status": { "updateRevision": format!("{name}-7cd77cbbd9x") } }))]),
+            Stuck,
+            "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn: name too long: the label controller-revision-hash of its pods would have 65 characters, more than 63; use a name of at most 52 characters",
+        ),
+        row(
+            of_old,
+            Stuck,
+            "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn: name too long: the label controller-revision-hash of its pods would have 64 characters, more than 63; use a name of at most 52 characters",
+        ),
+        row(of_new, AtRest, "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn: 1 of 1 pod ready"),
         row(daemons, AtRest, "web-6d4: 1 of 1 pod ready"),
     ]
 }

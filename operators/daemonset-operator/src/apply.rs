@@ -15,7 +15,7 @@ use shared::api::resource::{CONTROLLER_REVISIONS, PODS};
 use shared::controllers::pod_control::PodControl;
 use shared::controllers::revisions::apply::{Creation, create, delete, label, renumber};
 use shared::controllers::revisions::truncation::Truncation;
-use shared::controllers::revisions::{ControllerRevision, NewRevision, REVISION_LABEL};
+use shared::controllers::revisions::{ControllerRevision, DEFAULTED_LABEL, NewRevision, REVISION_LABEL};
 use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
 use shared::working::context::ControllerContext;
 use shared::working::control::{Claimed, KeyControl, Patch, Preconditions, SlowStart, aggregate, slow_start, together};
@@ -102,6 +102,11 @@ impl Writer {
                 let name = revision.metadata.name();
                 let numbered = renumber(control, &revision, to).await;
                 numbered.with_context(|| format!("cannot number revision {name} {to}"))?;
+            }
+            Update::Label { revision, data } => {
+                let name = revision.metadata.name();
+                let labelled = label(control, &revision, DEFAULTED_LABEL, &data.label()).await;
+                labelled.with_context(|| format!("cannot label revision {name}"))?;
             }
             Update::Create { new, hash: _ } => return self.create_revision(observed, &new, revisions).await,
         }

@@ -13,6 +13,7 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
 use shared::controllers::pod_control::PodControl;
+use shared::controllers::revisions::defaults::{Unknown, live_data};
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
@@ -121,6 +122,13 @@ impl Controller for DaemonSetController {
                     self.decide_unless(claim.is_settled(), key, &claim);
                     let pods = self.writer.claim_pods(observed, claim).await?;
                     ladder = ladder.pods_claimed(pods);
+                }
+                Next::ReadRevision(live_read) => {
+                    self.decide_unless(false, key, &live_read);
+                    let Unknown::Defaults { revision } = &live_read.reason;
+                    let revision = Key::new(key.namespace(), revision);
+                    let data = live_data(self.ctx.control(), &revision).await;
+                    ladder = ladder.read(data.with_context(|| format!("cannot read revision {revision}"))?);
                 }
                 Next::Revise(plan) => {
                     self.decide_unless(plan.is_settled(), key, &plan);

@@ -1,12 +1,13 @@
 //! Reads from the caches, and from what this process remembers, all that one sync decides on.
 //!
-//! Left out: live reads. There is one before an adoption, which is part of adopting, and those after a name was taken,
-//! which are part of making a revision.
+//! Left out: live reads, which a plan asks for. There is one more before an adoption, which is part of adopting, and
+//! those after a name was taken, which are part of making a revision.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::value::RawValue;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::controllers::claims::Claims;
@@ -60,6 +61,8 @@ pub struct Observed {
     /// The revisions whose controller it is, and those of its namespace that have none, in order; once they are
     /// [claimed](Self::claimed), its own.
     pub revisions: Vec<Arc<ControllerRevision>>,
+    /// The data of the newest revision, where they had to be read.
+    pub newest_data: Option<Arc<RawValue>>,
     /// Creations and deletions that the cache has not shown yet.
     pub outstanding: Option<Outstanding>,
     /// When pods have failed lately, by node.
@@ -84,7 +87,7 @@ impl Observed {
         mut revisions: Vec<Arc<ControllerRevision>>,
     ) -> Self {
         history::sort(&mut revisions);
-        Self { set, nodes, pods, revisions, outstanding: None, failures: BTreeMap::new() }
+        Self { set, nodes, pods, revisions, newest_data: None, outstanding: None, failures: BTreeMap::new() }
     }
 
     /// The same, with those pods and revisions alone that are its own now.

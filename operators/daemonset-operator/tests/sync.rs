@@ -470,6 +470,33 @@ fn an_earlier_template_finds_its_revision_and_old_ones_go() {
 }
 
 #[test]
+fn a_default_that_an_apiserver_begins_to_set_makes_no_revision_and_replaces_no_pod() {
+    test(async {
+        let server = Server::new();
+        add_nodes(&server, &["a", "b"]);
+        server.add(&daemon_set("web"));
+        let mut running = start(&server);
+        run(&server, &running).await;
+        let uids = || server.list("pods").iter().map(|pod| pod["metadata"]["uid"].clone()).collect::<Vec<_>>();
+        let before = (uids(), history(&server));
+        server.set_default("daemonsets", KEY, |set| set["spec"]["template"]["spec"]["tidyUp"] = true.into());
+        run(&server, &running).await;
+        let reads = server.count("get controllerrevisions");
+        assert_eq!((reads, (uids(), history(&server))), (1, before.clone()));
+        // Neither a restart nor a later edit of another field needs the revision again.
+        drop(running);
+        running = start(&server);
+        edit(&server, "revisionHistoryLimit", 3);
+        run(&server, &running).await;
+        assert_eq!((server.count("get controllerrevisions"), (uids(), history(&server))), (reads, before));
+        assert_eq!(status(&server)["updatedNumberScheduled"], 2);
+        roll_out(&server);
+        run(&server, &running).await;
+        assert_eq!((pods(&server), history(&server).len()), (vec!["a new".to_owned(), "b new".to_owned()], 2));
+    });
+}
+
+#[test]
 fn a_name_that_another_revision_has_is_a_collision() {
     test(async {
         let server = Server::new();

@@ -93,17 +93,21 @@ impl Memory {
 
     /// Replaces its recommendations.
     pub fn set_recommendations(&self, autoscaler: &HorizontalPodAutoscaler, recommendations: Vec<Recommendation>) {
-        if self.knows(autoscaler) {
-            let key = autoscaler.metadata.key.clone();
-            self.state().histories.entry(key).or_default().recommendations = Some(recommendations);
-        }
+        self.change(autoscaler, |history| history.recommendations = Some(recommendations));
     }
 
     /// Adds a change of its target.
     pub fn add_change(&self, autoscaler: &HorizontalPodAutoscaler, change: (i32, i32), now: Timestamp) {
-        if let Some(behavior) = autoscaler.behavior.as_ref().filter(|_| self.knows(autoscaler)) {
-            let key = autoscaler.metadata.key.clone();
-            self.state().histories.entry(key).or_default().add_change(behavior, change, now);
+        if let Some(behavior) = &autoscaler.behavior {
+            self.change(autoscaler, |history| history.add_change(behavior, change, now));
+        }
+    }
+
+    /// Changes the history of an autoscaler that still exists, which is asked under the lock of its deletion.
+    fn change(&self, autoscaler: &HorizontalPodAutoscaler, change: impl FnOnce(&mut History)) {
+        let mut state = self.state();
+        if self.knows(autoscaler) {
+            change(state.histories.entry(autoscaler.metadata.key.clone()).or_default());
         }
     }
 
@@ -111,9 +115,8 @@ impl Memory {
     ///
     /// Upstream: `validateAndParseSelector`, `pkg/controller/podautoscaler/horizontal.go`.
     pub fn note_selector(&self, autoscaler: &HorizontalPodAutoscaler, selector: Selector) -> Vec<(Key, Selector)> {
-        let (own, exists) = (&autoscaler.metadata.key, self.knows(autoscaler));
-        let mut state = self.state();
-        if exists {
+        let (own, mut state) = (&autoscaler.metadata.key, self.state());
+        if self.knows(autoscaler) {
             state.selectors.insert(own.clone(), selector);
         }
         let of_namespace = state.selectors.iter().filter(|(key, _)| key.namespace() == own.namespace());

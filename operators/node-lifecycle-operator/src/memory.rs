@@ -228,9 +228,12 @@ impl Memory {
         }
     }
 
-    /// The pods of this node are marked.
+    /// The pods of this node are marked. It may be gone by now, and nothing would forget the mark.
     pub(crate) fn mark(&self, node: &Node) {
-        self.state().marked.insert(node.metadata.key.clone(), loss(node));
+        let (mut state, key, loss) = (self.state(), &node.metadata.key, loss(node));
+        if state.nodes.get(key).is_some_and(|known| known.uid == node.metadata.uid) {
+            state.marked.insert(key.clone(), loss);
+        }
     }
 
     /// Stores a look: the zones, the turns that have changed, and whether all grace periods start over.
@@ -274,5 +277,25 @@ impl fmt::Display for ZoneState {
             Self::PartialDisruption => "PartialDisruption",
             Self::FullDisruption => "FullDisruption",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::testing::{NOW, object};
+
+    use super::*;
+
+    #[test]
+    fn a_mark_goes_with_its_node_and_none_is_made_afterwards() {
+        let node = object("v1", "Node", "a").namespace("").build::<Node>();
+        let (memory, meta) = (Memory::default(), &node.metadata);
+        memory.note_node(&Change::Added(&node), NOW);
+        memory.mark(&node);
+        assert!(memory.is_marked(&node));
+        memory.forget(&meta.key, meta.uid);
+        assert!(!memory.is_marked(&node));
+        memory.mark(&node);
+        assert!(!memory.is_marked(&node));
     }
 }

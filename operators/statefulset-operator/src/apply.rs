@@ -28,6 +28,7 @@ use crate::objects::pod::Pod;
 use crate::objects::{StatefulSet, StatefulSetStatus};
 use crate::observe::Observed;
 use crate::plan::Plan;
+use crate::plan::reasons::LongLabel;
 use crate::plan::revisions::{RevisionPlan, Revisions, Update, collision_count, revisions_with};
 use crate::plan::stuck::Refused;
 use pods::OfSet;
@@ -143,6 +144,12 @@ impl Writer {
     /// Tells that replacements of rejected pods wait from now on.
     pub(crate) fn tell_of_back_off(&self, set: &StatefulSet, begun: &Rejection) {
         self.ctx.event(PlannedEvent::warning(set.reference(), REJECTED_POD_BACKOFF, begun.to_string()));
+    }
+
+    /// Record an event about a pod that the apiserver would refuse.
+    pub(crate) fn tell_of_long_label(&self, set: &StatefulSet, pod: &str, label: LongLabel) {
+        let message = format!("Create Pod {pod} in StatefulSet {} failed error: {label}", set.metadata.name());
+        self.ctx.event(PlannedEvent::warning(set.reference(), pods::FAILED_CREATE, message));
     }
 
     /// Deletes revisions, up to the first failure.

@@ -26,7 +26,7 @@ use crate::objects::pod::Pod;
 use crate::objects::{STATEFUL_SETS, StatefulSet};
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::ladder::{Ladder, Next};
-use crate::plan::reasons::Reason;
+use crate::plan::reasons::{Reason, Until, Waiting};
 use crate::plan::revisions::{Revisions, Update};
 use crate::plan::stuck::{BUDGET, BUDGET_RETRY};
 use crate::plan::{Plan, unavailability};
@@ -170,7 +170,7 @@ impl StatefulSetController {
     /// Count the pods that their nodes have rejected.
     fn judge(&self, set: &StatefulSet, pods: &[Arc<Pod>]) -> Rejections {
         let Some(rejected) = &self.rejected else { return Rejections::default() };
-        let (rejections, begun) = rejected.note(set.metadata.uid, pods, self.ctx.now());
+        let (rejections, begun) = rejected.note(set.metadata.uid, pods, self.ctx.now(), self.caches.exists(set));
         if let Some(begun) = begun {
             self.writer.tell_of_back_off(set, &begun);
         }
@@ -183,6 +183,9 @@ impl StatefulSetController {
         if self.gates.max_unavailable && plan.reason != Reason::BeingDeleted {
             let unavailability = unavailability(observed, now);
             self.metrics.observe(&set.metadata.key, set.spec.pod_management_policy, unavailability);
+        }
+        if let Reason::Waiting(Waiting { pod, until: Until::Renamed(label), numbers: _ }) = &plan.reason {
+            self.writer.tell_of_long_label(set, pod, *label);
         }
         let outcome = self.writer.apply(observed, revisions, plan).await;
         let budget = outcome.refused.as_ref().map(|refused| {

@@ -36,8 +36,12 @@ impl Rejected {
     }
 
     /// Counts the rejected pods of a StatefulSet, and forgets what does not count any more. Gives the rejection with
-    /// which a back-off begins, too.
-    pub fn note(&self, set: Uid, pods: &[Arc<Pod>], now: Timestamp) -> (Rejections, Option<Rejection>) {
+    /// which a back-off begins, too. Nothing is remembered about a StatefulSet that was deleted meanwhile: nobody would
+    /// forget it again.
+    pub fn note(&self, set: Uid, pods: &[Arc<Pod>], now: Timestamp, exists: bool) -> (Rejections, Option<Rejection>) {
+        if !exists {
+            return (self.look(set, pods, now), None);
+        }
         let mut sets = self.sets();
         let is_known = sets.contains_key(&set);
         if !is_known && !has_rejected(pods) {

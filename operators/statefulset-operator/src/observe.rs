@@ -133,6 +133,11 @@ impl Caches {
         Some(Observed::new(set, pods, revisions, claim))
     }
 
+    /// Whether a StatefulSet that was observed before still exists.
+    pub fn exists(&self, set: &StatefulSet) -> bool {
+        self.stateful_sets.get(&set.metadata.key).is_some_and(|known| known.metadata.uid == set.metadata.uid)
+    }
+
     /// The StatefulSets that have or would make a claim of this name.
     pub(crate) fn makers_of(&self, claim: &PersistentVolumeClaim) -> Vec<Arc<StatefulSet>> {
         let (namespace, name) = (claim.metadata.namespace(), claim.metadata.name());

@@ -574,6 +574,23 @@ fn a_default_that_an_apiserver_begins_to_set_replaces_no_pod() {
 }
 
 #[test]
+fn a_name_that_is_too_long_for_pods_is_told_once_and_no_pod_is_tried() {
+    test(async {
+        let (server, name) = (Server::new(), "n".repeat(63));
+        server.add(&parallel(&name, 1));
+        let running = start(&server);
+        run(&server, &running).await;
+        let events = server.events();
+        let [told] = events.as_slice() else { panic!("{events:?}") };
+        let begin = format!("Warning FailedCreate: Create Pod {name}-0 in StatefulSet {name} failed error: its label ");
+        assert!(told.starts_with(&begin) && told.ends_with("use a name of at most 52 characters"), "{told}");
+        assert_eq!(server.count("create pods"), 0);
+        let set = server.get("statefulsets", &format!("default/{name}")).unwrap();
+        assert_eq!(set["status"]["observedGeneration"], 1);
+    });
+}
+
+#[test]
 fn a_name_that_another_revision_has_is_a_collision() {
     test(async {
         let server = Server::new();

@@ -112,10 +112,21 @@ mod tests {
         check(r#""-5%""#, 10, 0, -1);
     }
 
+    /// Upstream: `IntOrString.UnmarshalJSON`, which gave these results for these rows.
     #[test]
     fn json_is_read_as_upstream_reads_it() {
-        for (json, expected) in [("null", Some(0)), ("3", Some(3)), ("1.0", None), ("true", None), ("4294967296", None)]
-        {
+        for (json, expected) in [
+            ("null", Some(0)),
+            ("3", Some(3)),
+            ("-1", Some(-1)),
+            ("2147483647", Some(i32::MAX)),
+            ("2147483648", None),
+            ("1.0", None),
+            ("1e3", None),
+            ("true", None),
+            ("{}", None),
+            ("[]", None),
+        ] {
             let read = serde_json::from_str::<IntOrPercent>(json).ok();
             assert_eq!(read, expected.map(IntOrPercent::Int), "{json}");
         }

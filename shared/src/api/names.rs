@@ -8,6 +8,13 @@ pub const DNS1123_SUBDOMAIN_MAX_LENGTH: usize = 253;
 /// The longest DNS-1123 label: a namespace, a host name, a name that the apiserver completed from `generateName`.
 pub const DNS1123_LABEL_MAX_LENGTH: usize = 63;
 
+/// The longest value of a label.
+pub const LABEL_VALUE_MAX_LENGTH: usize = 63;
+
+/// The longest name with which a StatefulSet can always have pods: the values of their labels are this name, a dash, and
+/// a hash or an ordinal of at most ten characters.
+pub const STATEFUL_SET_NAME_MAX_LENGTH: usize = LABEL_VALUE_MAX_LENGTH - 11;
+
 /// Whether `text` is a lower-case DNS label.
 ///
 /// Upstream: `IsDNS1123Label`, `staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go`.

@@ -1,8 +1,8 @@
 //! The meaning of a pod's status to a workload controller: active, ready, available, and first to be deleted.
 //!
-//! An operator's own view of a Pod implements [`PodView`]; the parts it is made of ([`Phase`], [`Readiness`],
+//! An operator's own view of a Pod implements [`PodView`]; the parts it is made of ([`Phase`], [`Conditions`],
 //! [`DeletionCost`], [`Restarts`]) read themselves from the served JSON and keep a few bytes each.
-//! Left out: conditions other than Ready, container states, and everything of the spec but the node.
+//! Left out: conditions other than Ready and PodScheduled, container states, and everything of the spec but the node.
 
 pub mod container;
 pub mod creation;
@@ -53,7 +53,7 @@ impl Phase {
     }
 }
 
-/// The condition of type Ready; read from `status.conditions`.
+/// The condition of type Ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Readiness {
     /// The condition is missing, or its status is not True.
@@ -103,6 +103,15 @@ impl Readiness {
     }
 }
 
+/// The conditions of a pod that count; read from `status.conditions`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// The condition of type Ready.
+    pub readiness: Readiness,
+    /// Whether the scheduler has found no node for it: the condition of type PodScheduled is False.
+    pub is_unschedulable: bool,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawCondition<'a> {
@@ -114,28 +123,33 @@ struct RawCondition<'a> {
     last_transition_time: Option<Time>,
 }
 
-impl<'de> Deserialize<'de> for Readiness {
+/// Of several conditions of one type the first counts.
+impl<'de> Deserialize<'de> for Conditions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Readiness;
+            type Value = Conditions;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("pod conditions")
             }
-            fn visit_unit<E>(self) -> Result<Readiness, E> {
-                Ok(Readiness::NotReady)
+            fn visit_unit<E>(self) -> Result<Conditions, E> {
+                Ok(Conditions::default())
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut conditions: A) -> Result<Readiness, A::Error> {
-                let mut ready = None;
+            fn visit_seq<A: SeqAccess<'de>>(self, mut conditions: A) -> Result<Conditions, A::Error> {
+                let (mut readiness, mut is_unschedulable) = (None, None);
                 while let Some(condition) = conditions.next_element::<RawCondition<'de>>()? {
-                    if condition.r#type == "Ready" && ready.is_none() {
-                        ready = Some(match condition.status.as_ref() {
-                            "True" => Readiness::Ready { since: condition.last_transition_time },
-                            _ => Readiness::NotReady,
-                        });
+                    let RawCondition { r#type, status, last_transition_time: since } = condition;
+                    match r#type.as_ref() {
+                        "Ready" if status == "True" => _ = readiness.get_or_insert(Readiness::Ready { since }),
+                        "Ready" => _ = readiness.get_or_insert(Readiness::NotReady),
+                        "PodScheduled" => _ = is_unschedulable.get_or_insert(status == "False"),
+                        _ => {}
                     }
                 }
-                Ok(ready.unwrap_or_default())
+                Ok(Conditions {
+                    readiness: readiness.unwrap_or_default(),
+                    is_unschedulable: is_unschedulable.unwrap_or_default(),
+                })
             }
         }
         deserializer.deserialize_any(Visitor)
@@ -242,7 +256,7 @@ mod tests {
 
     #[test]
     fn readiness_is_the_ready_condition() {
-        let read = |json: &str| serde_json::from_str::<Readiness>(json).unwrap();
+        let read = |json: &str| serde_json::from_str::<Conditions>(json).unwrap().readiness;
         assert_eq!(read("null"), Readiness::NotReady);
         assert_eq!(read("[]"), Readiness::NotReady);
         assert_eq!(read(r#"[{"type":"Ready","status":"False"}]"#), Readiness::NotReady);
@@ -254,6 +268,16 @@ mod tests {
             ),
             ready_since(7)
         );
+    }
+
+    #[test]
+    fn a_pod_is_unschedulable_while_the_scheduler_has_found_no_node() {
+        let read = |json: &str| serde_json::from_str::<Conditions>(json).unwrap().is_unschedulable;
+        assert!(read(r#"[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]"#));
+        assert!(read(r#"[{"type":"Ready","status":"True"},{"type":"PodScheduled","status":"False"}]"#));
+        for no_word_of_it in ["null", "[]", r#"[{"type":"PodScheduled","status":"True"}]"#, r#"[{"status":"False"}]"#] {
+            assert!(!read(no_word_of_it), "{no_word_of_it}");
+        }
     }
 
     /// Rows of upstream's `TestNextPodAvailabilityCheck`.

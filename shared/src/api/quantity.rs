@@ -607,7 +607,7 @@ mod tests {
         }
     }
 
-    /// Upstream: `Quantity.UnmarshalJSON`.
+    /// Upstream: `Quantity.UnmarshalJSON`, which gave these values for these rows. It keeps the exponent of `1e3`.
     #[test]
     fn json_may_be_a_number_null_or_have_blanks() {
         for (json, canonical) in [
@@ -623,7 +623,7 @@ mod tests {
             ("1e-12", "1n"),
             ("null", "0"),
             (r#"" 200Mi""#, "200Mi"),
-            (r#""1k\n ""#, "1k"),
+            (r#""200Mi ""#, "200Mi"),
         ] {
             let read: Quantity = serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"));
             assert_eq!(read.to_string(), canonical, "{json}");
@@ -631,6 +631,18 @@ mod tests {
             assert_eq!(serde_json::from_value::<Quantity>(value).unwrap(), read, "{json}");
         }
         assert_eq!(serde_json::from_str::<Option<Quantity>>("null").unwrap(), None);
+        for wrong in ["true", "{}", "[]", r#""""#, r#""true""#, r#""1 k""#, r#""1K""#, r#""1_0""#] {
+            assert!(serde_json::from_str::<Quantity>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// Upstream cuts off spaces alone, and before it has read the escapes of the JSON text.
+    #[test]
+    fn blanks_that_upstream_refuses_are_cut_off_too() {
+        for json in [r#""1k\n ""#, r#""\t1k""#, r#""\u00a01k""#] {
+            let read: Quantity = serde_json::from_str(json).unwrap();
+            assert_eq!(read.to_string(), "1k", "{json}");
+        }
     }
 
     /// Upstream: `TestQuantityCmp`.

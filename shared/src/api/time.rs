@@ -107,6 +107,34 @@ mod tests {
         assert_eq!(serde_json::to_string(&time).unwrap(), r#""2026-01-02T03:04:05Z""#);
     }
 
+    /// Upstream: `Time.UnmarshalJSON`, which gave these results for these rows, but for fractions of a second.
+    #[test]
+    fn json_is_read_as_upstream_reads_it_and_in_more_forms() {
+        let read = |json: &str| {
+            let time = serde_json::from_str::<Option<Time>>(json).ok()?;
+            Some(time.map_or_else(|| "none".to_owned(), |time| time.to_string()))
+        };
+        for (json, expected) in [
+            ("null", "none"),
+            (r#""2026-01-01T00:00:00.5Z""#, "2026-01-01T00:00:00Z"),
+            (r#""2026-01-01T00:00:00,5Z""#, "2026-01-01T00:00:00Z"),
+            (r#""2026-01-01T00:00:00+01:00""#, "2025-12-31T23:00:00Z"),
+            (r#""2026-01-01T00:00:00-00:00""#, "2026-01-01T00:00:00Z"),
+            (r#""2026-01-01T00:00:00+24:00""#, "2025-12-31T00:00:00Z"),
+        ] {
+            assert_eq!(read(json).as_deref(), Some(expected), "{json}");
+        }
+        let no_time = ["1", "true", "{}", "[]", r#""""#, r#""1""#, r#"" 2026-01-01T00:00:00Z""#];
+        let no_instant = [r#""2026-01-01T00:00:00""#, r#""2026-01-01T24:00:00Z""#, r#""2026-02-30T00:00:00Z""#];
+        for wrong in no_time.iter().chain(&no_instant) {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        for refused_upstream in ["01t00:00:00z", "01 00:00:00Z", "01T00:00Z", "01T00:00:00+0100", "01T00:00:00Z[UTC]"] {
+            assert!(read(&format!(r#""2026-01-{refused_upstream}""#)).is_some(), "{refused_upstream}");
+        }
+        assert_eq!(read(r#""2026-01-01T0:00:00Z""#), None, "upstream reads an hour of one digit");
+    }
+
     #[test]
     fn the_last_time_of_the_api_reads_as_the_last_there_is() {
         let read = |text: &str| serde_json::from_value::<Time>(text.into());

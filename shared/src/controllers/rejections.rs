@@ -130,7 +130,7 @@ impl Rejections {
     }
 
     /// How many of the `missing` pods of a template may be made now, and the others. `under_way` is how many there are
-    /// that do not run yet.
+    /// that do not run yet and may be rejected: those that the scheduler has found no node for never are.
     pub fn allow(&self, template: &str, missing: usize, under_way: usize, now: Timestamp) -> (usize, Option<Held>) {
         let of_template = self.delayed().filter(|row| *row.template == *template);
         let Some(row) = of_template.max_by_key(|row| row.until) else { return (missing, None) };

@@ -144,6 +144,12 @@ impl ObjectBuilder {
         self.append(&["status", "conditions"], condition)
     }
 
+    /// Of a pod: pending, and the scheduler has found no node for it.
+    pub fn unschedulable(self) -> Self {
+        let condition = json!({ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" });
+        self.node("").phase("Pending").append(&["status", "conditions"], condition)
+    }
+
     /// Of a pod: the restarts of its only container.
     pub fn restarts(self, count: i32) -> Self {
         self.set(&["status", "containerStatuses"], json!([{ "name": "main", "restartCount": count }]))

@@ -132,6 +132,9 @@ fn replacements_of_rejected_pods_are_held_back() {
     let few = "create 2 (1 of 9 active; 6 held back until one of those under way runs, since nodes reject them \
                (OutOfcpu))";
     check(9, &[pod("a").phase("Pending")], rejections(4, ago(5)), few);
+    let unschedulable = ["a", "b", "c"].map(|name| pod(name).unschedulable());
+    let not_under_way = "create 3 (3 of 6 active)";
+    check(6, &unschedulable, rejections(4, ago(5)), not_under_way);
     check(1, &ready_pods(1), rejections(4, NOW), "nothing (1 of 1 active)");
 }
 

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Deserializer};
 use shared::api::intern::Text;
 use shared::api::object::{Meta, NoAnnotations, null_as_default};
-use shared::api::pod::{Phase, PodView, Readiness};
+use shared::api::pod::{Conditions, Phase, PodView, Readiness};
 use shared::api::resource::PODS;
 use shared::api::selector::LabelSelectorRequirement;
 
@@ -130,7 +130,7 @@ struct RawTerm {
 #[serde(default)]
 struct RawStatus {
     phase: Phase,
-    conditions: Readiness,
+    conditions: Conditions,
 }
 
 impl RawSpec {
@@ -153,6 +153,6 @@ impl RawSpec {
 impl<'de> Deserialize<'de> for Pod {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Raw { metadata, spec, status } = Raw::deserialize(deserializer)?;
-        Ok(Self { metadata, place: spec.place(), phase: status.phase, readiness: status.conditions })
+        Ok(Self { metadata, place: spec.place(), phase: status.phase, readiness: status.conditions.readiness })
     }
 }

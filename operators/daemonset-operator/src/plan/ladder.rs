@@ -4,15 +4,17 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::value::RawValue;
 use shared::api::explain::Stage;
 use shared::api::owner::Claim;
 use shared::controllers::revisions::ControllerRevision;
 use shared::controllers::revisions::data::Unreadable;
+use shared::controllers::revisions::defaults::Unknown;
 use shared::controllers::revisions::truncation::Truncation;
-use shared::working::decisions::stage;
+use shared::working::decisions::{LiveRead, stage};
 
 use super::claim::{plan_pod_claim, plan_revision_claim};
-use super::revisions::{RevisionPlan, Revisions, plan_revisions, plan_truncation};
+use super::revisions::{RevisionPlan, Revisions, plan_live_read, plan_revisions, plan_truncation};
 use super::{Plan, plan, refusal};
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
@@ -25,6 +27,8 @@ pub enum Next {
     ClaimRevisions(Claim<ControllerRevision>),
     /// Adopt and release pods.
     ClaimPods(Claim<Pod>),
+    /// Read the data of the newest revision.
+    ReadRevision(LiveRead<Unknown>),
     /// Make the revision of the current template the last one.
     Revise(RevisionPlan),
     /// Create and delete pods.
@@ -66,7 +70,10 @@ impl Ladder {
         let (next, rung) = match std::mem::replace(&mut self.rung, Rung::Done) {
             Rung::ClaimRevisions => (Next::ClaimRevisions(plan_revision_claim(observed)), Rung::Done),
             Rung::ClaimPods(revisions) => (Next::ClaimPods(plan_pod_claim(observed)), Rung::ClaimPods(revisions)),
-            Rung::Revise => (Next::Revise(plan_revisions(observed)?), Rung::Done),
+            Rung::Revise => match plan_live_read(observed)? {
+                Some(live_read) => (Next::ReadRevision(live_read), Rung::Done),
+                None => (Next::Revise(plan_revisions(observed)?), Rung::Done),
+            },
             Rung::Manage(revisions) => {
                 let plan = plan(observed, &revisions.hash, now);
                 (Next::Manage(plan, revisions.clone()), Rung::Truncate(revisions))
@@ -91,6 +98,12 @@ impl Ladder {
     pub fn pods_claimed(self, pods: Vec<Arc<Pod>>) -> Self {
         let revisions = if let Rung::ClaimPods(revisions) = self.rung { revisions } else { Vec::new() };
         Self { observed: self.observed.claimed(pods, revisions), rung: Rung::Revise }
+    }
+
+    /// Continue with the data of the newest revision.
+    #[must_use]
+    pub fn read(self, data: Arc<RawValue>) -> Self {
+        Self { observed: Observed { newest_data: Some(data), ..self.observed }, rung: Rung::Revise }
     }
 
     /// Continue with the revision of the current template, whose hash pods carry now if they were `relabelled`.
@@ -122,6 +135,7 @@ impl Ladder {
                 Next::Refuse(plan) => return vec![stage(&plan)],
                 Next::ClaimRevisions(claim) => return vec![stage(&claim)],
                 Next::ClaimPods(claim) => return vec![stage(&claim)],
+                Next::ReadRevision(live_read) => return vec![stage(&live_read)],
                 Next::Revise(plan) => return vec![stage(&plan)],
                 Next::Truncate(truncation) => {
                     stages.push(stage(&truncation));

@@ -1,6 +1,6 @@
 //! The revision of the template of now, and the end of old ones: the second stage of a sync and the last one.
 //!
-//! A revision is that of a template only if it has its very bytes. A DaemonSet whose revision another release has
+//! A revision is that of a template only if it has its very bytes, or lacks nothing but defaults of it. A DaemonSet whose revision another release has
 //! written in other bytes gets a revision more, but its pods stay: they carry the generation, too.
 //! Left out: the order of a history and the bytes of a revision, which are [`shared::controllers::revisions`]'.
 
@@ -11,10 +11,11 @@ use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::controllers::revisions::data::{Data, Fingerprint, Numbers, Unreadable};
+use shared::controllers::revisions::defaults::{Unknown, only_lacks, read_revision};
 use shared::controllers::revisions::history::{next_number, surplus};
 use shared::controllers::revisions::truncation::{Truncation, TruncationReason};
 use shared::controllers::revisions::{ControllerRevision, NewRevision, REVISION_LABEL};
-use shared::working::decisions::{self, Reasoned};
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
@@ -55,6 +56,13 @@ pub enum Update {
         /// Its new place.
         to: i64,
     },
+    /// It is there, and the last one, and gets a label because it lacks defaults of the template.
+    Label {
+        /// It.
+        revision: Arc<ControllerRevision>,
+        /// The data with these defaults.
+        data: Fingerprint,
+    },
     /// It is not there yet.
     Create {
         /// It.
@@ -70,20 +78,41 @@ pub enum Update {
 pub enum RevisionReason {
     /// The last revision has the template.
     Unchanged,
+    /// The last revision has the template but for defaults that the apiserver began to set.
+    UnchangedButForDefaults,
     /// An earlier revision has the template.
     RolledBack,
     /// No revision has the template.
     NewTemplate,
 }
 
-/// Decides which revision the template of now has.
+/// Plan to read the newest revision if the template is not its own, although this generation was observed. A pod of
+/// this template with another hash shows that the revision of this generation was deleted.
+pub fn plan_live_read(observed: &Observed) -> Result<Option<LiveRead<Unknown>>, Unreadable> {
+    let set = &*observed.set;
+    let Some(last) = observed.revisions.last().filter(|_| observed.newest_data.is_none()) else { return Ok(None) };
+    let is_edited = set.status.observed_generation != set.metadata.generation;
+    let has_other_hash = |pod: &Arc<Pod>| pod.is_updated("", set.template_generation) && !pod.has_hash(last.pod_hash());
+    let is_its_own = last.is_of(Fingerprint::of_template(&set.spec.template, Numbers::Integers)?);
+    let is_needed = !is_its_own && !is_edited && !observed.pods.iter().any(has_other_hash);
+    Ok(is_needed.then(|| read_revision(last)))
+}
+
+/// Decides which revision the template of now has. `newest_data` were read only if it was not edited.
 ///
 /// Upstream: `constructHistory`, `dedupCurHistories` and `snapshot`, `pkg/controller/daemon/update.go`.
 pub fn plan_revisions(observed: &Observed) -> Result<RevisionPlan, Unreadable> {
     let set = &*observed.set;
-    let wanted = Fingerprint::of_template(&set.spec.template, Numbers::Integers)?.exact;
+    let wanted = Fingerprint::of_template(&set.spec.template, Numbers::Integers)?;
+    if let (Some(data), Some(last)) = (&observed.newest_data, observed.revisions.last())
+        && only_lacks(data, &Data::of(&set.spec.template, Numbers::Integers)?)
+    {
+        let update = Update::Label { revision: Arc::clone(last), data: wanted };
+        let (label, relabel, delete) = Default::default();
+        return Ok(RevisionPlan { label, update, relabel, delete, reason: RevisionReason::UnchangedButForDefaults });
+    }
     let (mut current, old): (Vec<_>, Vec<_>) =
-        observed.revisions.iter().cloned().partition(|revision| revision.data.exact == wanted);
+        observed.revisions.iter().cloned().partition(|revision| revision.is_of(wanted));
     let is_unlabelled = |revision: &&Arc<ControllerRevision>| revision.metadata.labels.get(REVISION_LABEL).is_none();
     let label = observed.revisions.iter().filter(is_unlabelled).cloned().collect();
     let next = next_number(&old);
@@ -116,7 +145,9 @@ impl RevisionPlan {
     /// The hash that pods of the template of now carry.
     pub fn hash(&self) -> Text {
         match &self.update {
-            Update::Keep(revision) | Update::Renumber { revision, to: _ } => Text::new(revision.pod_hash()),
+            Update::Keep(revision) | Update::Renumber { revision, to: _ } | Update::Label { revision, data: _ } => {
+                Text::new(revision.pod_hash())
+            }
             Update::Create { new: _, hash } => hash.clone(),
         }
     }
@@ -124,7 +155,9 @@ impl RevisionPlan {
     /// The history once this is carried out.
     pub fn revisions(&self, observed: &Observed) -> Revisions {
         let kept = match &self.update {
-            Update::Keep(kept) | Update::Renumber { revision: kept, to: _ } => Some(kept),
+            Update::Keep(kept)
+            | Update::Renumber { revision: kept, to: _ }
+            | Update::Label { revision: kept, data: _ } => Some(kept),
             Update::Create { new: _, hash: _ } => None,
         };
         let is_old = |revision: &&Arc<ControllerRevision>| kept != Some(*revision) && !self.delete.contains(*revision);
@@ -156,6 +189,7 @@ impl fmt::Display for RevisionPlan {
             Update::Renumber { revision, to } => {
                 write!(f, "number revision {} {}→{to}", revision.metadata.name(), revision.revision)
             }
+            Update::Label { revision, data: _ } => write!(f, "label revision {}", revision.metadata.name()),
             Update::Create { new, hash: _ } => write!(f, "create revision {} as number {}", new.name, new.revision),
         }?;
         if !relabel.is_empty() {
@@ -172,6 +206,7 @@ impl fmt::Display for RevisionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unchanged => "the template is unchanged",
+            Self::UnchangedButForDefaults => "the template is unchanged but for defaults",
             Self::RolledBack => "the template is an earlier one",
             Self::NewTemplate => "the template is new",
         })

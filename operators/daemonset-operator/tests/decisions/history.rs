@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use daemonset_operator::objects::{GENERATION_ANNOTATION, GENERATION_LABEL};
+use daemonset_operator::observe::Observed;
 use daemonset_operator::plan::claim::{plan_pod_claim, plan_revision_claim};
-use daemonset_operator::plan::revisions::{Revisions, plan_revisions, plan_truncation};
-use serde_json::json;
+use daemonset_operator::plan::revisions::{Revisions, plan_live_read, plan_revisions, plan_truncation};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::testing::{ObjectBuilder, properties};
 
@@ -38,6 +41,43 @@ fn a_template_has_a_revision_and_an_earlier_one_becomes_the_last() {
     assert_eq!(text(of_template("two"), &[], &history), "keep revision web-two (the template is unchanged)");
     let back = "number revision web-one 1→3 (the template is an earlier one)";
     assert_eq!(text(of_template("one"), &[], &history), back);
+}
+
+/// An apiserver after an upgrade, which sets a field that the newest revision lacks.
+#[test]
+fn a_template_that_got_a_default_has_the_newest_revision() {
+    let mut defaulted = template("two");
+    defaulted["spec"]["tidyUp"] = json!(true);
+    let set = |template: &Value, observed: i64| {
+        let set = set().with("template", template.clone()).generation(4).annotation(GENERATION_ANNOTATION, "7");
+        set.set(&["status", "observedGeneration"], observed)
+    };
+    let observed = |set: ObjectBuilder, pods: &[ObjectBuilder]| {
+        case(set, [], pods.to_vec()).revisions([revision(1, "one"), revision(2, "two")]).observed()
+    };
+    let live_read = |set: ObjectBuilder, pods: &[ObjectBuilder]| {
+        plan_live_read(&observed(set, pods)).unwrap().map(|live_read| live_read.to_string())
+    };
+    let of_generation = |hash: &str| [pod("web-1", "a", hash).label(GENERATION_LABEL, "7")];
+    let asks =
+        Some("read its newest revision (the template differs from web-two although nobody edited it)".to_owned());
+    assert_eq!(live_read(set(&defaulted, 4), &[]), asks);
+    assert_eq!(live_read(set(&defaulted, 4), &of_generation("two")), asks);
+    assert_eq!(live_read(set(&defaulted, 4), &of_generation("gone")), None, "that of this generation is gone");
+    assert_eq!(live_read(set(&defaulted, 3), &[]), None, "an edit");
+    assert_eq!(live_read(set(&template("two"), 4), &[]), None);
+
+    let plan = |template: &Value| {
+        let data = json!({ "spec": { "template": revision(2, "two").json()["data"]["spec"]["template"] } });
+        let newest_data = Some(Arc::from(to_raw_value(&data).unwrap()));
+        plan_revisions(&Observed { newest_data, ..observed(set(template, 4), &[]) }).unwrap()
+    };
+    let labels = plan(&defaulted);
+    assert_eq!(labels.to_string(), "label revision web-two (the template is unchanged but for defaults)");
+    assert_eq!((labels.is_settled(), labels.hash()), (false, Text::new("two")));
+    let back = "number revision web-one 1→3 (the template is an earlier one)";
+    assert_eq!(plan(&template("one")).to_string(), back);
+    assert!(plan(&template("three")).to_string().ends_with("(the template is new)"));
 }
 
 #[test]

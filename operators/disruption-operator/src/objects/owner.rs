@@ -53,6 +53,7 @@ pub struct Scale {
 #[serde(default)]
 pub struct ScaleMeta {
     /// The uid of the object.
+    #[serde(deserialize_with = "null_as_default")]
     pub uid: Uid,
 }
 

@@ -7,3 +7,4 @@ mod plan;
 mod properties;
 mod stale;
 mod status;
+mod views;

@@ -93,19 +93,41 @@ mod tests {
         Some(format!("{:?} {:?} {}", read.window, read.timestamp, memory.unwrap_or_default()))
     }
 
-    /// Upstream: `UnmarshalJSON` of `Quantity`, `Time` and `Duration`, and sigs.k8s.io/json for everything else.
+    /// Upstream: sigs.k8s.io/json and the `UnmarshalJSON` of `Quantity` and `Time`, which gave these results for these
+    /// rows.
     #[test]
     fn an_answer_is_read_as_upstream_reads_it() {
         let none = Some("0ns None 0".to_owned());
-        for json in ["{}", r#"{"metadata":null,"timestamp":null,"window":null,"containers":null}"#] {
+        for json in ["{}", r#"{"metadata":null,"timestamp":null,"containers":null}"#, r#"{"metadata":{"name":null}}"#] {
             assert_eq!(usage(json), none, "{json}");
         }
         for (json, memory) in [("209715200", "209715200"), ("null", "0"), (r#"" 200Mi ""#, "200Mi"), ("1.5", "1500m")] {
             let json = format!(r#"{{"window":"30s","containers":[{{"name":null,"usage":{{"memory":{json}}}}}]}}"#);
             assert_eq!(usage(&json), Some(format!("30s None {memory}")), "{json}");
         }
-        for wrong in [r#"{"window":30}"#, r#"{"timestamp":5}"#, r#"{"containers":[{"usage":{"memory":true}}]}"#] {
+        for (window, expected) in [("1h30m", "5400s"), ("1.5s", "1.5s"), (".5s", "500ms"), ("+1m", "60s"), ("0", "0ns")]
+        {
+            let json = format!(r#"{{"window":"{window}"}}"#);
+            assert_eq!(usage(&json), Some(format!("{expected} None 0")), "{json}");
+        }
+        for field in ["window", "timestamp", "containers", "metadata"] {
+            for wrong in ["true", "30", "1.5"] {
+                let json = format!(r#"{{"{field}":{wrong}}}"#);
+                assert_eq!(usage(&json), None, "{json}");
+            }
+        }
+        for wrong in [r#"{"containers":[{"usage":{"memory":true}}]}"#, r#"{"metadata":{"name":5}}"#, r#"{"window":{}}"#]
+        {
             assert_eq!(usage(wrong), None, "{wrong}");
+        }
+    }
+
+    /// Upstream refuses the whole answer, and with it the values of all pods.
+    #[test]
+    fn a_window_that_upstream_refuses_counts_as_none() {
+        for window in ["null", r#""""#, r#""30""#, r#"" 30s""#, r#""30s ""#, r#""1d""#, r#""30S""#] {
+            let json = format!(r#"{{"window":{window}}}"#);
+            assert_eq!(usage(&json), Some("0ns None 0".to_owned()), "{json}");
         }
     }
 
@@ -118,6 +140,9 @@ mod tests {
             (r#"{"window":60,"value":"1k"}"#, Some((Some(60), "1k"))),
             (r#"{"windowSeconds":"60","value":"1"}"#, None),
             (r#"{"windowSeconds":60.0,"value":"1"}"#, None),
+            (r#"{"windowSeconds":9223372036854775808}"#, None),
+            (r#"{"windowSeconds":true}"#, None),
+            (r#"{"describedObject":"web"}"#, None),
         ] {
             let read = serde_json::from_str::<ObjectValue>(json).ok();
             let found = read.map(|read| (read.window_seconds, read.value.to_string()));

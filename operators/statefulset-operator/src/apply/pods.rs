@@ -31,6 +31,9 @@ const CONFLICTING_CONTROLLER: &str = "ConflictingController";
 /// Upstream: `DisruptionBudgetCause`, `staging/src/k8s.io/api/policy/v1/types.go`.
 const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 
+/// The reason of the event about a pod that could not be created.
+pub(super) const FAILED_CREATE: &str = "FailedCreate";
+
 /// The verb of an event.
 #[derive(Clone, Copy, Debug)]
 enum Verb {
@@ -62,7 +65,7 @@ impl Verb {
 
     const fn failed(self) -> &'static str {
         match self {
-            Self::Create => "FailedCreate",
+            Self::Create => FAILED_CREATE,
             Self::Update => "FailedUpdate",
             Self::Delete => "FailedDelete",
             Self::Evict => "FailedEvict",

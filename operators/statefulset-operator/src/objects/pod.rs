@@ -23,6 +23,8 @@ pub struct Pod {
     pub phase: Phase,
     /// The condition of type Ready.
     pub readiness: Readiness,
+    /// Whether the scheduler has found no node for it.
+    pub is_unschedulable: bool,
     /// Whether it is certain that it has never been ready.
     pub was_never_ready: bool,
     /// The reason for which its node has rejected it, if it did.
@@ -46,14 +48,15 @@ impl Pod {
 
     /// Whether both states of one pod lead to the same decisions.
     pub fn is_alike(&self, other: &Self) -> bool {
-        let Self { metadata, phase, readiness, was_never_ready, rejection, claims } = self;
+        let Self { metadata, phase, readiness, is_unschedulable, was_never_ready, rejection, claims } = self;
         let meta = |meta: &Meta<NoAnnotations>| {
             let Meta { labels, deletion, controller, .. } = meta;
             (labels.clone(), *deletion, controller.clone())
         };
         meta(metadata) == meta(&other.metadata)
             && (phase, readiness, claims) == (&other.phase, &other.readiness, &other.claims)
-            && (was_never_ready, rejection) == (&other.was_never_ready, &other.rejection)
+            && (is_unschedulable, was_never_ready) == (&other.is_unschedulable, &other.was_never_ready)
+            && *rejection == other.rejection
     }
 }
 
@@ -126,9 +129,17 @@ struct RawCondition<'a> {
 }
 
 impl RawStatus<'_> {
-    /// The condition of type Ready.
+    fn condition(&self, type_: &str) -> Option<&RawCondition<'_>> {
+        self.conditions.iter().flatten().find(|condition| condition.r#type == type_)
+    }
+
     fn ready(&self) -> Option<&RawCondition<'_>> {
-        self.conditions.iter().flatten().find(|condition| condition.r#type == "Ready")
+        self.condition("Ready")
+    }
+
+    /// Whether the condition of type PodScheduled is False.
+    fn is_unschedulable(&self) -> bool {
+        self.condition("PodScheduled").is_some_and(|scheduled| scheduled.status == "False")
     }
 
     fn readiness(&self) -> Readiness {
@@ -173,10 +184,10 @@ impl<'de> Deserialize<'de> for Pod {
         };
         let was_never_ready = status.was_never_ready(!spec.node_name.is_empty());
         let claims = spec.volumes.into_iter().flatten().filter_map(claim).collect();
-        let readiness = status.readiness();
+        let (readiness, is_unschedulable) = (status.readiness(), status.is_unschedulable());
         let RawStatus { phase, reason, container_statuses, init_container_statuses, conditions: _, start_time: _ } =
             status;
         let rejection = rejection(phase, &reason, &[container_statuses, init_container_statuses]);
-        Ok(Self { metadata, phase, readiness, was_never_ready, rejection, claims })
+        Ok(Self { metadata, phase, readiness, is_unschedulable, was_never_ready, rejection, claims })
     }
 }

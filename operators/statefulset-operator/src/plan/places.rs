@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use shared::api::intern::Text;
+use shared::api::names::LABEL_VALUE_MAX_LENGTH;
 use shared::api::object::Uid;
 use shared::api::pod::Phase;
 
 use super::pods::{is_of_current, is_running_and_ready};
-use super::reasons::{Numbers, Until};
+use super::reasons::{LongLabel, Numbers, Until};
 use super::revisions::Revisions;
 use crate::flags::gates::FeatureGates;
-use crate::objects::StatefulSetSpec;
 use crate::objects::names::{is_pod_name, ordinal};
 use crate::objects::pod::Pod;
+use crate::objects::{POD_NAME_LABEL, REVISION_LABEL, StatefulSetSpec};
 use crate::observe::Observed;
 
 /// The pods of a StatefulSet by their ordinals.
@@ -51,16 +52,28 @@ impl<'a> Places<'a> {
         Self { replicas, condemned }
     }
 
-    /// Whether the pod of this ordinal is missing, on its way out, or does not run yet.
+    /// Whether the pod of this ordinal is missing, on its way out, or does not run yet. One without a node for it is
+    /// none of these: no node can reject it.
     pub(super) fn is_under_way(&self, ordinal: i64) -> bool {
         let Some(pod) = self.replicas.get(&ordinal) else { return true };
-        if pod.phase.is_terminal() { pod.metadata.is_being_deleted() } else { pod.phase != Phase::Running }
+        if pod.phase.is_terminal() {
+            pod.metadata.is_being_deleted()
+        } else {
+            pod.phase != Phase::Running && !pod.is_unschedulable
+        }
     }
 }
 
 /// Whether a pod is ready for long enough, and stays.
 pub(super) fn is_available(pod: &Pod, spec: &StatefulSetSpec, now: Timestamp) -> bool {
     pod.readiness.is_available(spec.min_ready_seconds, now) && !pod.metadata.is_being_deleted()
+}
+
+/// The label for which the apiserver would refuse a pod of this name and revision.
+pub(super) fn long_label(pod: &str, revision: &str) -> Option<LongLabel> {
+    let labels = [(REVISION_LABEL, revision.len()), (POD_NAME_LABEL, pod.len())];
+    let too_long = labels.into_iter().find(|(_, length)| *length > LABEL_VALUE_MAX_LENGTH);
+    too_long.map(|(label, length)| LongLabel { label, length })
 }
 
 /// All that a decision about pods rests on.

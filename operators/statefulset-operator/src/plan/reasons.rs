@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 use shared::api::intern::Text;
+use shared::api::names::{LABEL_VALUE_MAX_LENGTH, STATEFUL_SET_NAME_MAX_LENGTH};
 use shared::api::pod::Phase;
 use shared::api::selector::InvalidSelector;
 use shared::controllers::rejections::Held;
@@ -86,6 +87,29 @@ pub enum Until {
         /// The claim.
         claim: Text,
     },
+    /// Of another StatefulSet: with the name of this one the apiserver refuses it.
+    Renamed(LongLabel),
+}
+
+/// A label of a pod that is too long because the StatefulSet's name is part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LongLabel {
+    /// Its key.
+    pub label: &'static str,
+    /// The length of its value.
+    pub length: usize,
+}
+
+impl fmt::Display for LongLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { label, length } = self;
+        write!(
+            f,
+            "its label {label} would have {length} characters, more than {LABEL_VALUE_MAX_LENGTH}; use a name of at \
+             most {STATEFUL_SET_NAME_MAX_LENGTH} characters"
+        )
+    }
 }
 
 impl decisions::Reason for Reason {}
@@ -104,6 +128,7 @@ impl fmt::Display for Reason {
                     Until::Replaced => write!(f, "waiting until {pod}, which was never ready, is replaced"),
                     Until::HeldBack { held } => write!(f, "waiting to replace {pod}, {held}"),
                     Until::ClaimGone { claim } => write!(f, "waiting until {claim} of an earlier {pod} is gone"),
+                    Until::Renamed(label) => write!(f, "cannot create {pod}: {label}"),
                 }?;
                 write!(f, "; {numbers}")
             }

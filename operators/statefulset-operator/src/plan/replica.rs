@@ -10,7 +10,7 @@ use shared::controllers::rejections::Held;
 use super::Wait;
 use super::claim_owners::PodIdentity;
 use super::claim_work::ClaimWork;
-use super::places::Known;
+use super::places::{Known, long_label};
 use super::pods::{identity_matches, storage_matches};
 use super::reasons::{Differences, Until, Why};
 use super::step::{ClaimsOfPod, Deletion, NewPod, PodUpdate, Step};
@@ -21,13 +21,17 @@ use crate::objects::pod::Pod;
 pub(super) fn create(known: &Known<'_>, ordinal: i64) -> Result<Step, Wait> {
     let meta = &known.observed.set.metadata;
     let key = Key::new(meta.namespace(), &pod_name(meta.name(), ordinal));
+    let revision = known.revision_of(ordinal).clone();
+    if let Some(label) = long_label(key.name(), &revision) {
+        return Err(Wait { pod: Text::new(key.name()), until: Until::Renamed(label) });
+    }
     let pod = PodIdentity { key: key.clone(), uid: None, ordinal };
     if let Some(claim) = known.observed.stale_claim(&pod) {
         let claim = Text::new(claim.metadata.name());
         return Err(Wait { pod: Text::new(key.name()), until: Until::ClaimGone { claim } });
     }
     let claims = ClaimWork::of(known.observed, &pod, true, true);
-    Ok(Step::Create(NewPod { key, ordinal, revision: known.revision_of(ordinal).clone(), claims, why: Why::Missing }))
+    Ok(Step::Create(NewPod { key, ordinal, revision, claims, why: Why::Missing }))
 }
 
 /// Delete a pod that has ended; the next sync creates another one. A pod that its node has rejected stays while its

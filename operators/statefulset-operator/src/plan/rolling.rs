@@ -10,7 +10,7 @@ use shared::api::int_or_percent::Rounding;
 use shared::api::object::Uid;
 
 use super::Wait;
-use super::places::{Known, Places, is_available};
+use super::places::{Known, Places, is_available, long_label};
 use super::reasons::{Until, Why};
 use super::step::Deletion;
 use crate::objects::pod::Pod;
@@ -42,10 +42,13 @@ pub(super) fn unavailability(spec: &StatefulSetSpec, places: &Places<'_>, now: T
     Unavailability { unavailable, max: max_unavailable(spec) }
 }
 
-/// The pods that are deleted for the update, and the pod that it waits for. `deleted` pods are deleted anyway.
+/// The pods that are deleted for the update, and the pod that it waits for. `deleted` pods are deleted anyway. A pod that
+/// no other one could replace stays; upstream deletes it.
 pub(super) fn update(known: &Known<'_>, deleted: &BTreeSet<Uid>) -> (Vec<Deletion>, Option<Wait>) {
     if known.spec().update_strategy.type_ == UpdateType::OnDelete {
         (Vec::new(), None)
+    } else if let Some(wait) = irreplaceable(known) {
+        (Vec::new(), Some(wait))
     } else if known.gates.max_unavailable {
         (several(known, deleted), None)
     } else {
@@ -54,6 +57,14 @@ pub(super) fn update(known: &Known<'_>, deleted: &BTreeSet<Uid>) -> (Vec<Deletio
             Err(wait) => (Vec::new(), Some(wait)),
         }
     }
+}
+
+/// The first pod that the update would delete, if the name of the update revision is no value of a label.
+fn irreplaceable(known: &Known<'_>) -> Option<Wait> {
+    let replicas = known.places.replicas.range(known.spec().partition_start()..).rev();
+    let (_, pod) = replicas.into_iter().find(|(_, pod)| !known.is_updated(pod))?;
+    let label = long_label(pod.metadata.name(), &known.revisions.update)?;
+    Some(Wait::on(pod, Until::Renamed(label)))
 }
 
 /// The pod of the highest ordinal that is not updated, once all of higher ordinals are available.

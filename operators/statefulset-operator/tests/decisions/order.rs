@@ -1,8 +1,12 @@
 //! Pods one after the other: rows of upstream's tests of monotonic sets.
 
 use serde_json::json;
+use shared::api::intern::Text;
 use shared::testing::{NOW, ObjectBuilder, ago};
+use statefulset_operator::flags::gates::FeatureGates;
 use statefulset_operator::objects::{POD_NAME_LABEL, REVISION_LABEL};
+use statefulset_operator::plan::plan;
+use statefulset_operator::plan::revisions::Revisions;
 
 use crate::fixtures::{NEW, OLD, SetBuilder, case, claim, named, of_pod, of_set, owned, pod, rejected, set, unready};
 
@@ -93,6 +97,32 @@ fn a_rejected_pod_stays_while_its_replacement_waits() {
     case(set(0), [rejected(0, NEW)])
         .rejections(NEW, 4, NOW)
         .check("delete web-0 [too many] (0 of 0 available, 0 updated, 1 too many)");
+}
+
+#[test]
+fn a_name_of_which_no_label_can_be_made_makes_and_deletes_no_pod() {
+    let plan = |set: ObjectBuilder, pods: Vec<ObjectBuilder>, update: &str| {
+        let revisions = Revisions { current: Text::new(OLD), update: Text::new(update), collision_count: 0 };
+        plan(&case(set, pods).observed(), &revisions, FeatureGates::default(), NOW).to_string()
+    };
+    let fits = "a".repeat(63);
+    let long = "a".repeat(64);
+    let because = "its label controller-revision-hash would have 64 characters, more than 63; use a name of at most 52 \
+                   characters";
+    assert_eq!(plan(set(1), vec![], &fits), format!("create web-0 of {fits} (0 of 1 available, 0 updated)"));
+    for set in [set(1), set(1).parallel()] {
+        let expected = format!("nothing (cannot create web-0: {because}; 0 of 1 available, 0 updated)");
+        assert_eq!(plan(set, vec![], &long), expected);
+    }
+    let old = || vec![pod(0, OLD), pod(1, OLD)];
+    let expected = format!("nothing (cannot create web-1: {because}; 2 of 2 available, 0 updated)");
+    assert_eq!(plan(set(2), old(), &long), expected);
+    let below_the_partition = plan(set(2).partition(2), old(), &long);
+    assert_eq!(below_the_partition, "nothing (2 of 2 available, 0 updated)");
+    let name = "b".repeat(62);
+    let named = set(1).set(&["metadata", "name"], name.as_str());
+    let said = plan(named, vec![], &fits);
+    assert!(said.contains("its label statefulset.kubernetes.io/pod-name would have 64 characters"), "{said}");
 }
 
 /// Upstream: `TestStatefulSetControllerRespectsTermination`.

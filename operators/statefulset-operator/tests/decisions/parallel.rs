@@ -73,6 +73,12 @@ fn of_rejected_pods_a_few_are_replaced_at_a_time() {
              (waiting to replace web-3, {others}; 0 of 6 available, 5 updated)"
         ),
     );
+    // Those for which there is no node are rejected by none.
+    let unschedulable = (0..3).map(|at| unready(at, NEW).unschedulable());
+    case(set(), unschedulable.chain((3..6).map(|at| rejected(at, NEW)))).rejections(NEW, 4, ago(5)).check(
+        "delete web-3 [Failed], delete web-4 [Failed], delete web-5 [Failed] \
+         (waiting until web-5 is gone; 0 of 6 available, 6 updated)",
+    );
     // Those of an earlier revision go for the update's sake.
     case(set(), (0..6).map(|at| rejected(at, OLD))).rejections(OLD, 9, NOW).check(
         "delete web-0 [Failed], delete web-1 [Failed], delete web-2 [Failed], delete web-3 [Failed], \

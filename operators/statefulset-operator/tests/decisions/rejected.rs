@@ -24,7 +24,7 @@ fn nth(n: usize, revision: &str) -> Arc<Pod> {
 fn see(memory: &Rejected, pods: impl IntoIterator<Item = Arc<Pod>>) -> bool {
     let mut begins = false;
     for pod in pods {
-        begins = memory.note(uid("web"), &[pod], NOW).1.is_some();
+        begins = memory.note(uid("web"), &[pod], NOW, true).1.is_some();
     }
     begins
 }
@@ -58,9 +58,17 @@ fn a_pod_that_runs_time_and_the_end_of_the_set_end_it() {
     assert!(see_four());
     assert!(waits(&memory, &runs(NEW, 0), NOW) && waits(&memory, &runs(OLD, 1), NOW));
     assert!(!waits(&memory, &runs(NEW, 1), NOW) && !waits(&memory, &[], later(60)));
-    memory.note(uid("web"), &runs(NEW, 1), NOW);
+    memory.note(uid("web"), &runs(NEW, 1), NOW, true);
     assert!(!waits(&memory, &[], NOW));
     assert!(see_four());
     memory.set_changed(&Change::Deleted(&set(1).build::<StatefulSet>()));
+    assert!(!waits(&memory, &[], NOW));
+}
+
+#[test]
+fn nothing_is_remembered_of_a_set_that_is_gone() {
+    let (memory, pods) = (Rejected::default(), (0..4).map(|n| nth(n, NEW)).collect::<Vec<_>>());
+    let (rejections, begun) = memory.note(uid("web"), &pods, NOW, false);
+    assert!(rejections.wait(NOW).is_some() && begun.is_none());
     assert!(!waits(&memory, &[], NOW));
 }

@@ -9,7 +9,7 @@ use statefulset_operator::objects::{
     UpdateType,
 };
 
-use crate::fixtures::{NEW, claim, of_set, owned, pod, rejected, set};
+use crate::fixtures::{NEW, claim, of_set, owned, pod, rejected, set, unready};
 
 fn spec_of(set: &ObjectBuilder) -> StatefulSetSpec {
     set.build::<StatefulSet>().spec.clone()
@@ -109,6 +109,8 @@ fn states_of_a_pod_that_differ_in_nothing_that_counts_are_alike() {
     assert!(alike(pod(0, NEW).set(&["metadata", "resourceVersion"], "9").annotation("a", "b")));
     assert!(!alike(pod(0, NEW).label("a", "b")));
     assert!(!alike(pod(0, NEW).phase("Failed")));
+    let pending = unready(0, NEW).node("").phase("Pending");
+    assert!(!pending.build::<Pod>().is_alike(&pending.unschedulable().build::<Pod>()));
     assert!(!rejected(0, NEW).build::<Pod>().is_alike(&rejected(0, NEW).restarts(1).build::<Pod>()));
     assert!(!alike(pod(0, NEW).terminating()));
     assert!(!alike(pod(0, NEW).set(&["spec", "volumes"], json!([]))));

@@ -129,7 +129,7 @@ pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
     }
     let claimed: Vec<&Pod> = plan.claim.owned.iter().chain(&plan.claim.adopt).map(|pod| &**pod).collect();
     let (active, wanted) = (claimed.len(), owner.spec().wanted());
-    let under_way = claimed.iter().filter(|pod| pod.phase != Phase::Running).count();
+    let under_way = claimed.iter().filter(|pod| pod.phase != Phase::Running && !pod.is_unschedulable).count();
     let (allowed, held) = observed.rejections.allow("", wanted.saturating_sub(active), under_way, now);
     plan.reason = match held {
         Some(held) => Reason::HeldBack { active, wanted, held },

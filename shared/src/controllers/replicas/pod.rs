@@ -8,7 +8,7 @@ use crate::api::intern::Text;
 use crate::api::object::Meta;
 use crate::api::pod::container::{ContainerStatus, InitContainer, sidecars};
 use crate::api::pod::ranking::Standing;
-use crate::api::pod::{DeletionCost, Phase, PodView, Readiness, Restarts};
+use crate::api::pod::{Conditions, DeletionCost, Phase, PodView, Readiness, Restarts};
 use crate::api::resource::PODS;
 
 /// The view of a Pod.
@@ -22,6 +22,8 @@ pub struct Pod {
     pub phase: Phase,
     /// The condition of type Ready.
     pub readiness: Readiness,
+    /// Whether the scheduler has found no node for it.
+    pub is_unschedulable: bool,
     /// Its highest restart counts.
     pub restarts: Restarts,
 }
@@ -29,13 +31,14 @@ pub struct Pod {
 impl Pod {
     /// Whether both states of one pod lead to the same decisions.
     pub fn is_alike(&self, other: &Self) -> bool {
-        let Self { metadata, node, phase, readiness, restarts } = self;
+        let Self { metadata, node, phase, readiness, is_unschedulable, restarts } = self;
         let meta = |meta: &Meta<DeletionCost>| {
             let Meta { labels, annotations, deletion, controller, .. } = meta;
             (labels.clone(), *annotations, *deletion, controller.clone())
         };
         meta(metadata) == meta(&other.metadata)
             && (node, phase, readiness, restarts) == (&other.node, &other.phase, &other.readiness, &other.restarts)
+            && *is_unschedulable == other.is_unschedulable
     }
 
     /// How it stands among others when some must go; `colocated` is how many related pods are on its node.
@@ -85,7 +88,7 @@ struct RawSpec<'a> {
 #[serde(rename_all = "camelCase", default)]
 struct RawStatus<'a> {
     phase: Phase,
-    conditions: Readiness,
+    conditions: Conditions,
     #[serde(borrow)]
     container_statuses: Option<Vec<ContainerStatus<'a>>>,
     #[serde(borrow)]
@@ -97,7 +100,8 @@ impl<'de> Deserialize<'de> for Pod {
         let Raw { metadata, spec, status } = Raw::deserialize(deserializer)?;
         let sidecars = sidecars(spec.init_containers.as_deref(), status.init_container_statuses.as_deref());
         let restarts = Restarts::highest(status.container_statuses.as_deref(), sidecars);
-        Ok(Self { metadata, node: spec.node_name, phase: status.phase, readiness: status.conditions, restarts })
+        let Conditions { readiness, is_unschedulable } = status.conditions;
+        Ok(Self { metadata, node: spec.node_name, phase: status.phase, readiness, is_unschedulable, restarts })
     }
 }
 
@@ -147,6 +151,13 @@ mod tests {
         check(pod("a").terminating(), false, true);
         check(pod("a").phase("Succeeded"), false, false);
         check(pod("a").phase("Failed").terminating(), false, false);
+    }
+
+    #[test]
+    fn a_pod_that_the_scheduler_finds_no_node_for_has_changed() {
+        let pending = pod("a").node("").phase("Pending");
+        let unschedulable = pending.clone().unschedulable().build::<Pod>();
+        assert!(unschedulable.is_unschedulable && !unschedulable.is_alike(&pending.build::<Pod>()));
     }
 
     #[test]
