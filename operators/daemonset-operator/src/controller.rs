@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
+use shared::controllers::live_spec::complete;
 use shared::controllers::pod_control::PodControl;
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use shared::process::run::{Names, Operator, Setup};
@@ -121,6 +122,11 @@ impl Controller for DaemonSetController {
                     self.decide_unless(claim.is_settled(), key, &claim);
                     let pods = self.writer.claim_pods(observed, claim).await?;
                     ladder = ladder.pods_claimed(pods);
+                }
+                Next::ReadTemplate(live_read) => {
+                    self.ctx.decide(key, &live_read);
+                    let set = complete(self.ctx.control(), &observed.set).await?;
+                    ladder = ladder.completed(set);
                 }
                 Next::Revise(plan) => {
                     self.decide_unless(plan.is_settled(), key, &plan);

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use shared::api::explain::Stage;
 use shared::api::owner::Claim;
+use shared::controllers::live_spec::{NotCached, read_spec};
 use shared::controllers::revisions::ControllerRevision;
 use shared::controllers::revisions::data::Unreadable;
 use shared::controllers::revisions::truncation::Truncation;
-use shared::working::decisions::stage;
+use shared::working::decisions::{LiveRead, stage};
 
 use super::claim::{plan_pod_claim, plan_revision_claim};
 use super::revisions::{RevisionPlan, Revisions, plan_revisions, plan_truncation};
 use super::{Plan, plan, refusal};
+use crate::objects::DaemonSet;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 
@@ -25,6 +27,8 @@ pub enum Next {
     ClaimRevisions(Claim<ControllerRevision>),
     /// Adopt and release pods.
     ClaimPods(Claim<Pod>),
+    /// Read the template, which the next stage copies.
+    ReadTemplate(LiveRead<NotCached>),
     /// Make the revision of the current template the last one.
     Revise(RevisionPlan),
     /// Create and delete pods.
@@ -66,10 +70,16 @@ impl Ladder {
         let (next, rung) = match std::mem::replace(&mut self.rung, Rung::Done) {
             Rung::ClaimRevisions => (Next::ClaimRevisions(plan_revision_claim(observed)), Rung::Done),
             Rung::ClaimPods(revisions) => (Next::ClaimPods(plan_pod_claim(observed)), Rung::ClaimPods(revisions)),
-            Rung::Revise => (Next::Revise(plan_revisions(observed)?), Rung::Done),
+            Rung::Revise => match (plan_revisions(observed), read_spec(&*observed.set)) {
+                (Err(Unreadable::NotCached), Some(live_read)) => (Next::ReadTemplate(live_read), Rung::Revise),
+                (plan, _) => (Next::Revise(plan?), Rung::Done),
+            },
             Rung::Manage(revisions) => {
                 let plan = plan(observed, &revisions.hash, now);
-                (Next::Manage(plan, revisions.clone()), Rung::Truncate(revisions))
+                match read_spec(&*observed.set).filter(|_| !plan.create.is_empty()) {
+                    Some(live_read) => (Next::ReadTemplate(live_read), Rung::Manage(revisions)),
+                    None => (Next::Manage(plan, revisions.clone()), Rung::Truncate(revisions)),
+                }
             }
             // Pods that are not seen yet may be of any revision.
             Rung::Truncate(_) if observed.outstanding.is_some() => return Ok(None),
@@ -91,6 +101,12 @@ impl Ladder {
     pub fn pods_claimed(self, pods: Vec<Arc<Pod>>) -> Self {
         let revisions = if let Rung::ClaimPods(revisions) = self.rung { revisions } else { Vec::new() };
         Self { observed: self.observed.claimed(pods, revisions), rung: Rung::Revise }
+    }
+
+    /// Continue with the DaemonSet and its template.
+    #[must_use]
+    pub fn completed(self, set: Arc<DaemonSet>) -> Self {
+        Self { observed: Observed { set, ..self.observed }, ..self }
     }
 
     /// Continue with the revision of the current template, whose hash pods carry now if they were `relabelled`.
@@ -122,6 +138,7 @@ impl Ladder {
                 Next::Refuse(plan) => return vec![stage(&plan)],
                 Next::ClaimRevisions(claim) => return vec![stage(&claim)],
                 Next::ClaimPods(claim) => return vec![stage(&claim)],
+                Next::ReadTemplate(live_read) => return vec![stage(&live_read)],
                 Next::Revise(plan) => return vec![stage(&plan)],
                 Next::Truncate(truncation) => {
                     stages.push(stage(&truncation));
