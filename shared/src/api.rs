@@ -10,6 +10,7 @@ pub mod facts;
 pub mod hash;
 pub mod int_or_percent;
 pub mod intern;
+pub mod kept;
 pub mod labels;
 pub mod list;
 pub mod names;

@@ -5,6 +5,7 @@ pub mod by_label;
 pub mod certificates;
 pub mod claims;
 pub mod endpoints;
+pub mod live_spec;
 pub mod pod_control;
 pub mod rejections;
 pub mod replicas;

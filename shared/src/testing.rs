@@ -13,7 +13,7 @@ pub mod replicas;
 pub mod running;
 pub mod slices;
 
-pub use objects::{ObjectBuilder, object, pod, uid};
+pub use objects::{LARGE_BYTES, ObjectBuilder, args_bytes, enlarged, object, pod, uid};
 
 use std::sync::Arc;
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
+use shared::controllers::live_spec::complete;
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
-use shared::working::decisions::first_stage;
+use shared::working::decisions::{first_stage, stage};
 use shared::working::queue::Backoff;
 use shared::working::worker::{Controller, Requeue};
 
@@ -17,8 +18,8 @@ use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::CreationSkew;
 use crate::objects::CronJob;
-use crate::observe::{Caches, Informers, live_where_they_differ};
-use crate::plan::{plan, plan_live_read};
+use crate::observe::{Caches, Informers, Observed, live_where_they_differ};
+use crate::plan::{plan, plan_live_read, plan_template_read};
 use crate::status::next_status;
 
 /// The operator as a process.
@@ -69,7 +70,16 @@ impl Controller for CronJobController {
                 live_where_they_differ(self.ctx.control(), observed).await?
             }
         };
-        let plan = plan(&observed, self.ctx.now());
+        let now = self.ctx.now();
+        let observed = match plan_template_read(&observed, now) {
+            None => observed,
+            Some(live_read) => {
+                self.ctx.decide(key, &live_read);
+                let cron_job = complete(self.ctx.control(), &observed.cron_job).await?;
+                Observed { cron_job, ..observed }
+            }
+        };
+        let plan = plan(&observed, now);
         self.ctx.decide(key, &plan);
 
         let outcome = self.writer.apply(&observed, plan).await;
@@ -89,8 +99,11 @@ impl Controller for CronJobController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let observed = self.caches.observe(key);
-        let first = |observed| first_stage(plan_live_read(observed), || plan(observed, self.ctx.now()));
+        let (now, observed) = (self.ctx.now(), self.caches.observe(key));
+        let first = |observed| match plan_live_read(observed) {
+            Some(live_read) => stage(&live_read),
+            None => first_stage(plan_template_read(observed, now), || plan(observed, now)),
+        };
         observed.iter().map(first).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! What the plugin, the suite and `tidy` read about this operator.
 
-use shared::api::facts::{Acts, Facts, KnownDifference, Names, Queue};
+use shared::api::facts::{Acts, Facts, KnownDifference, Memory, Names, Queue};
 
 pub const QUEUE: Queue = Queue::of("CronJob", "cronjob");
 
@@ -14,5 +14,11 @@ pub const FACTS: Facts = Facts {
         decided: " is missing; ",
         sentence: "An active Job whose name now belongs to another Job leaves the status.",
     }],
+    memory: Some(Memory {
+        keeps: "CronJobs with their job templates; Jobs of their namespaces",
+        bytes: "at most 64 KiB a job template",
+        request: "16Mi",
+        limit: "320Mi",
+    }),
     ..Facts::NONE
 };

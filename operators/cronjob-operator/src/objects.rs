@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use shared::api::condition::{Condition, is_true};
 use shared::api::intern::Text;
+use shared::api::kept::Kept;
 use shared::api::object::{Key, Meta, ResourceVersion, Uid, null_as_default};
 use shared::api::resource::{JOBS, Resource};
 use shared::api::time::Time;
+use shared::controllers::live_spec::Abridged;
 
 /// `batch/v1` `CronJob`.
 pub const CRON_JOBS: Resource = Resource::namespaced("batch", "v1", "CronJob", "cronjobs");
@@ -51,7 +53,7 @@ pub mod events {
 }
 
 /// A CronJob.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct CronJob {
     pub metadata: Meta,
     pub spec: CronJobSpec,
@@ -69,7 +71,7 @@ impl CronJob {
 }
 
 /// `spec` of a CronJob.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CronJobSpec {
     pub schedule: Box<str>,
@@ -87,7 +89,25 @@ pub struct CronJobSpec {
     pub failed_jobs_history_limit: Option<i32>,
     /// Parsed only when a Job is created.
     #[serde(default)]
-    pub job_template: Box<RawValue>,
+    pub job_template: Kept,
+}
+
+impl Abridged for CronJob {
+    fn left_out(&self) -> usize {
+        self.spec.job_template.left_out()
+    }
+
+    fn completed(&self, spec: &RawValue) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Spec {
+            #[serde(default)]
+            job_template: Box<RawValue>,
+        }
+        let Spec { job_template } = serde_json::from_str(spec.get())?;
+        let spec = CronJobSpec { job_template: Kept::Whole(job_template), ..self.spec.clone() };
+        Ok(Self { spec, ..self.clone() })
+    }
 }
 
 /// What to do with a due run while another one is active.

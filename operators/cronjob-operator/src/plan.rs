@@ -22,6 +22,7 @@ use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::{Key, Kind, Uid};
 use shared::api::time::Time;
+use shared::controllers::live_spec::{NotCached, read_spec};
 use shared::process::flags::GoDuration;
 use shared::working::decisions::{self, LiveRead, Reasoned};
 use shared::working::events::PlannedEvent;
@@ -117,6 +118,12 @@ pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Unknown>> {
     let missing: Vec<Text> = active.filter(is_missing).map(|job| Text::new(&job.name)).collect();
     let differ = !unlisted.is_empty() || !missing.is_empty();
     differ.then_some(LiveRead { step: "read live", reason: Unknown::Active { unlisted, missing } })
+}
+
+/// Plans to read the job template if a run is due and the cache has no room for the template.
+pub fn plan_template_read(observed: &Observed, now: Timestamp) -> Option<LiveRead<NotCached>> {
+    let live_read = read_spec(&*observed.cron_job)?;
+    matches!(plan(observed, now).reason, Reason::LargeTemplate { due: _ }).then_some(live_read)
 }
 
 /// Decides for one CronJob.
@@ -257,7 +264,10 @@ fn plan_due(
         notices.push(PlannedEvent::normal(cron_job.reference(), events::JOB_ALREADY_ACTIVE, message));
         return (Run::Nothing, Reason::Forbidden { due, active: names(active) });
     }
-    let body = match job::body(cron_job, due) {
+    let Some(template) = cron_job.spec.job_template.whole() else {
+        return (Run::Nothing, Reason::LargeTemplate { due });
+    };
+    let body = match job::body(cron_job, template, due) {
         Ok(body) => body,
         Err(invalid) => {
             notices.push(warning(cron_job, events::FAILED_CREATE, format!("Error creating job: {invalid}")));

@@ -9,14 +9,14 @@ use std::time::Duration;
 use cronjob_operator::apply::{Outcome, Started};
 use cronjob_operator::objects::{CronJob, CronJobStatus, Ended, Job, JobReference};
 use cronjob_operator::observe::Observed;
-use cronjob_operator::plan::{Left, Plan, Run, plan, plan_live_read};
+use cronjob_operator::plan::{Left, Plan, Run, plan, plan_live_read, plan_template_read};
 use cronjob_operator::status::next_status;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::api::object::Kind;
 use shared::testing::properties::{comes_to_rest, order_is_irrelevant};
-use shared::testing::{ObjectBuilder, object, uid};
+use shared::testing::{ObjectBuilder, enlarged, object, uid};
 use shared::working::decisions::stage;
 
 /// Upstream's tests play on this day.
@@ -107,6 +107,22 @@ fn the_first_run_starts_when_it_is_due_and_not_before() {
     let new_york = cron_job(HOURLY).set(&["spec", "timeZone"], "America/New_York");
     check(&alone(&new_york), "09:59", "nothing (not due); again in 1m0.1s");
     check(&alone(&new_york), "10:01", &started);
+}
+
+#[test]
+fn a_large_template_is_read_only_for_a_run_that_is_due() {
+    let template = json!({ "spec": { "template": enlarged(json!({})) } });
+    let large = cron_job(HOURLY).set(&["spec", "jobTemplate"], template);
+    let suspended = large.clone().set(&["spec", "suspend"], true);
+    for (cron_job, now, expected) in [
+        (&large, "09:59", None),
+        (&large, "10:01", Some("read the template (its 1400061 bytes are not cached)")),
+        (&suspended, "10:01", None),
+        (&cron_job(HOURLY), "10:01", None),
+    ] {
+        let live_read = plan_template_read(&alone(cron_job), at(now)).map(|live_read| live_read.to_string());
+        assert_eq!(live_read.as_deref(), expected, "at {now}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
-use shared::testing::{NOW, object};
+use shared::testing::{LARGE_BYTES, NOW, args_bytes, enlarged, object};
 
 /// A CronJob `hello` of every minute.
 fn add(server: &Server) {
@@ -50,6 +50,53 @@ fn survives_a_kill_before_any_write() {
         assert_eq!(server.count("create jobs"), 2);
         let active = server.get("cronjobs", "default/hello").unwrap()["status"]["active"].clone();
         assert!(active.as_array().is_none_or(Vec::is_empty), "{active}");
+    });
+}
+
+/// A CronJob `hello` of every minute, and the longest argument that it can have.
+fn add_large(server: &Server) {
+    add(server);
+    server.change("cronjobs", "default/hello", |cron_job| {
+        let template = &mut cron_job["spec"]["jobTemplate"]["spec"]["template"];
+        *template = enlarged(template.take());
+    });
+}
+
+#[test]
+fn a_large_job_template_is_read_when_a_run_is_due() {
+    test(async {
+        let server = Server::new();
+        add_large(&server);
+        let running = Running::start::<CronJobOperator>(&server, &[]);
+        running.at_rest().await;
+        assert_eq!(server.count("get cronjobs"), 0);
+        running.pass(Duration::from_secs(90)).await;
+        let job = server.get("jobs", "default/hello-29454481").unwrap();
+        assert_eq!(args_bytes(&job["spec"]["template"]["spec"]), LARGE_BYTES);
+        assert_eq!(server.count("get cronjobs"), 1);
+        server.change("cronjobs", "default/hello", |cron_job| cron_job["spec"]["suspend"] = true.into());
+        running.pass(Duration::from_secs(90)).await;
+        assert_eq!(server.count("get cronjobs"), 1, "no run is due");
+    });
+}
+
+#[test]
+fn a_large_job_template_that_was_edited_meanwhile_starts_no_job_of_either() {
+    test(async {
+        let server = Server::new();
+        add_large(&server);
+        let running = Running::start::<CronJobOperator>(&server, &[]);
+        running.at_rest().await;
+        server.hold_watches("cronjobs");
+        server.change("cronjobs", "default/hello", |cron_job| {
+            cron_job["spec"]["jobTemplate"]["metadata"] = json!({ "labels": { "edited": "yes" } });
+        });
+        running.pass(Duration::from_secs(65)).await;
+        assert_eq!(server.writes(), [""; 0]);
+        server.release_watches("cronjobs");
+        running.at_rest().await;
+        let job = server.get("jobs", "default/hello-29454481").unwrap();
+        assert_eq!(job["metadata"]["labels"]["edited"], "yes");
     });
 }
 

@@ -181,7 +181,8 @@ impl Writer {
         }
         self.expectations.expect(key, create.len(), delete.iter().map(|deletion| deletion.uid), self.ctx.now());
         let SlowStart { succeeded: _, failed, skipped } =
-            slow_start(create.len(), |at| self.create(set, &about, &maker, &create[at])).await;
+            slow_start(create.len(), set.spec.template.bytes(), |at| self.create(set, &about, &maker, &create[at]))
+                .await;
         self.expectations.creations_observed(key, skipped);
         let mut errors: Vec<anyhow::Error> = failed;
         let deleted = together(delete.into_iter().map(|deletion| self.delete(key, &about, deletion))).await;

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
+use shared::controllers::live_spec::complete;
 use shared::controllers::pod_control::PodControl;
 use shared::controllers::revisions::defaults::{Unknown, live_data};
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
@@ -129,6 +130,11 @@ impl Controller for DaemonSetController {
                     let revision = Key::new(key.namespace(), revision);
                     let data = live_data(self.ctx.control(), &revision).await;
                     ladder = ladder.read(data.with_context(|| format!("cannot read revision {revision}"))?);
+                }
+                Next::ReadTemplate(live_read) => {
+                    self.ctx.decide(key, &live_read);
+                    let set = complete(self.ctx.control(), &observed.set).await?;
+                    ladder = ladder.completed(set);
                 }
                 Next::Revise(plan) => {
                     self.decide_unless(plan.is_settled(), key, &plan);

@@ -11,14 +11,17 @@ pub mod pod;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use shared::api::int_or_percent::{IntOrPercent, Rounding};
 use shared::api::labels::Labels;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::Resource;
 use shared::api::selector::{InvalidSelector, LabelSelector, Selector};
 use shared::api::template::PodTemplate;
+use shared::controllers::live_spec::{Abridged, template_of};
 use shared::controllers::revisions::Annotations;
 pub use shared::controllers::revisions::REVISION_LABEL;
+use shared::controllers::revisions::data::{Numbers, kept};
 
 use placement::Placement;
 
@@ -45,6 +48,17 @@ pub struct DaemonSet {
 }
 
 shared::view!(DaemonSet, DAEMON_SETS, Annotations);
+
+impl Abridged for DaemonSet {
+    fn left_out(&self) -> usize {
+        self.spec.template.left_out()
+    }
+
+    fn completed(&self, spec: &RawValue) -> serde_json::Result<Self> {
+        let spec = DaemonSetSpec { template: template_of(spec)?, ..self.spec.clone() };
+        Ok(Self { spec, ..self.clone() })
+    }
+}
 
 #[derive(Deserialize)]
 struct RawDaemonSet {
@@ -108,7 +122,7 @@ impl DaemonSetSpec {
 #[serde(rename_all = "camelCase")]
 struct RawSpec {
     selector: Option<LabelSelector>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "PodTemplate::whole")]
     template: PodTemplate,
     #[serde(default)]
     update_strategy: UpdateStrategy,
@@ -125,7 +139,7 @@ impl TryFrom<RawSpec> for DaemonSetSpec {
         Ok(Self {
             selector: selector.as_ref().map_or(Ok(Selector::nothing()), Selector::parse),
             placement: Placement::of(&template)?,
-            template,
+            template: kept(template, Numbers::Integers),
             update_strategy,
             min_ready_seconds,
             // The apiserver's default.

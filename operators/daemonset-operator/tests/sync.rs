@@ -11,7 +11,7 @@ use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::Do;
 use shared::testing::running::{A_STATUS, Running, survives_kills, test};
-use shared::testing::{ObjectBuilder, object, pod};
+use shared::testing::{LARGE_BYTES, ObjectBuilder, args_bytes, enlarged, object, pod};
 
 const KEY: &str = "default/web";
 const HASH: &str = "controller-revision-hash";
@@ -598,5 +598,28 @@ fn why_says_how_far_it_is_and_what_was_written() {
         assert_eq!(texts(&of_node.keys[0].now), ["nothing (0 of 2 DaemonSets are concerned)"]);
         assert_eq!(running.why(PATH).keys, why.keys);
         assert_eq!(server.requests(), requests, "asking asks nobody");
+    });
+}
+
+#[test]
+fn large_templates_are_rolled_out_with_a_revision_each_and_read_when_they_are_copied() {
+    test(async {
+        let server = Server::new();
+        add_nodes(&server, &["n1", "n2"]);
+        server.add(&daemon_set("web"));
+        edit(&server, "template", enlarged(template("old")));
+        let running = start(&server);
+        run(&server, &running).await;
+        edit(&server, "template", enlarged(template("new")));
+        run(&server, &running).await;
+        assert_eq!(history(&server), named(&[(1, "old"), (2, "new")]));
+        assert_eq!(pods(&server), ["n1 new", "n2 new"]);
+        let args: Vec<usize> = server.list("pods").iter().map(|pod| args_bytes(&pod["spec"])).collect();
+        assert_eq!(args, [LARGE_BYTES; 2]);
+        let reads = server.count("get daemonsets");
+        edit(&server, "minReadySeconds", 1);
+        server.delete("nodes", "n2");
+        run(&server, &running).await;
+        assert_eq!((server.count("get daemonsets"), server.keys("controllerrevisions").len()), (reads, 2));
     });
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::api::resource::DEPLOYMENTS;
+use shared::controllers::live_spec::complete;
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
@@ -21,6 +22,7 @@ use crate::observe::{Caches, Informers, Observed, live_pods};
 use crate::plan::ladder::{Next, next};
 use crate::plan::new_replica_set::{AfterCreation, Creation, after_creation};
 use crate::plan::reasons::Reason;
+use crate::plan::template_read::TemplateOf;
 use crate::plan::{StatusScope, live_read, progress};
 use crate::status::{NextStatus, next_status};
 
@@ -117,6 +119,19 @@ impl DeploymentController {
                     self.ctx.decide(key, &live_read);
                     let pods = live_pods(self.ctx.control(), &known.deployment).await?;
                     known.with_live_pods(pods)
+                }
+                Next::ReadTemplate(live_read, of) => {
+                    self.ctx.decide(key, &live_read);
+                    let control = self.ctx.control();
+                    match of {
+                        TemplateOf::Deployment => {
+                            let deployment = complete(control, &known.deployment).await?;
+                            known.with_template(deployment)
+                        }
+                        TemplateOf::ReplicaSet(replica_set) => {
+                            known.with_template_of(&complete(control, &replica_set).await?)
+                        }
+                    }
                 }
                 Next::Act(plan) => {
                     self.ctx.decide(key, &plan);

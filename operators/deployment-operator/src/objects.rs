@@ -20,6 +20,7 @@ use shared::api::object::{Meta, Uid, null_as_default};
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS};
 use shared::api::selector::{LabelSelector, Selector};
 use shared::api::template::PodTemplate;
+use shared::controllers::live_spec::{Abridged, template_of};
 
 pub use status::{DeploymentStatus, StatusPatch};
 
@@ -188,6 +189,17 @@ impl Deployment {
 
 shared::view!(Deployment, DEPLOYMENTS, Annotations);
 
+impl Abridged for Deployment {
+    fn left_out(&self) -> usize {
+        self.spec.template.left_out()
+    }
+
+    fn completed(&self, spec: &RawValue) -> serde_json::Result<Self> {
+        let spec = DeploymentSpec { template: template_of(spec)?, ..self.spec.clone() };
+        Ok(Self { spec, ..self.clone() })
+    }
+}
+
 /// A Deployment's spec, whole.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -310,6 +322,17 @@ impl ReplicaSet {
 }
 
 shared::view!(ReplicaSet, REPLICA_SETS, Annotations);
+
+impl Abridged for ReplicaSet {
+    fn left_out(&self) -> usize {
+        self.spec.template.left_out()
+    }
+
+    fn completed(&self, spec: &RawValue) -> serde_json::Result<Self> {
+        let spec = ReplicaSetSpec { template: template_of(spec)?, ..self.spec.clone() };
+        Ok(Self { spec, ..self.clone() })
+    }
+}
 
 /// A ReplicaSet's spec, but for its selector.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

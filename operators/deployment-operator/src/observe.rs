@@ -134,6 +134,23 @@ impl Observed {
         self
     }
 
+    /// The same, with a whole template of the Deployment.
+    #[must_use]
+    pub fn with_template(self, deployment: Arc<Deployment>) -> Self {
+        Self { deployment, ..self }
+    }
+
+    /// The same, with a whole template of this ReplicaSet.
+    #[must_use]
+    pub fn with_template_of(mut self, replica_set: &Arc<ReplicaSet>) -> Self {
+        for known in &mut self.replica_sets {
+            if known.metadata.uid == replica_set.metadata.uid {
+                known.clone_from(replica_set);
+            }
+        }
+        self
+    }
+
     /// The same, with what a plan decided about the Deployment.
     #[must_use]
     pub fn decided(mut self, revision: Option<Text>, progressing: Option<Condition>) -> Self {

@@ -19,6 +19,7 @@ mod rollback;
 mod rolling;
 pub mod scale;
 mod step;
+pub mod template_read;
 
 use std::fmt;
 

@@ -11,7 +11,7 @@ use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{A_STATUS, Running, survives_kills, test};
-use shared::testing::{ObjectBuilder, object, pod};
+use shared::testing::{LARGE_BYTES, ObjectBuilder, args_bytes, enlarged, object, pod};
 
 const KEY: &str = "default/web";
 
@@ -526,5 +526,41 @@ fn what_only_a_list_can_tell_is_not_asked_for_by_asking_why() {
         assert_eq!(reasons[1], &json!({ "waitingForOldPods": { "replicaSets": [old] } }), "{why}");
         assert_eq!(key.standing.timer.as_ref().map(|timer| timer.purpose.as_str()), Some("the end of its old pods"));
         assert_eq!(server.requests(), requests, "asking asks nobody");
+    });
+}
+
+#[test]
+fn large_templates_are_rolled_out_and_back_with_a_replica_set_each() {
+    test(async {
+        let server = Server::new();
+        add(&server);
+        let edit = |template: Value| {
+            server.change("deployments", KEY, |deployment| {
+                deployment["spec"]["template"] = enlarged(template);
+                deployment["spec"]["revisionHistoryLimit"] = 10.into();
+            });
+        };
+        edit(template("old"));
+        let running = start(&server);
+        let settle = async || {
+            for _ in 0..8 {
+                running.pass(A_STATUS).await;
+                follow(&server);
+            }
+        };
+        settle().await;
+        edit(template("new"));
+        settle().await;
+        let sets = server.list("replicasets");
+        let args = sets.iter().map(|set| args_bytes(&set["spec"]["template"]["spec"]));
+        assert_eq!(args.collect::<Vec<_>>(), [LARGE_BYTES; 2]);
+        server.change("deployments", KEY, |deployment| {
+            deployment["metadata"]["annotations"]["deprecated.deployment.rollback.to"] = "1".into();
+        });
+        settle().await;
+        let spec = server.get("deployments", KEY).unwrap()["spec"]["template"]["spec"].clone();
+        assert_eq!((args_bytes(&spec), &spec["containers"][0]["image"]), (LARGE_BYTES, &json!("old")));
+        assert_eq!(server.keys("replicasets").len(), 2);
+        assert_eq!((server.count("get deployments"), server.count("get replicasets")), (2, 1));
     });
 }

@@ -141,7 +141,8 @@ impl Writer {
         let key = &job.metadata.key;
         self.expectations.expect(key, new.len(), [], self.ctx.now());
         let about = job.reference();
-        let started = slow_start(new.len(), |at| self.create_pod(job, &about, pods.body(new[at]))).await;
+        let create = async |at: usize| self.create_pod(job, &about, pods.body(new[at])).await;
+        let started = slow_start(new.len(), job.spec.template.bytes(), create).await;
         self.expectations.creations_observed(key, started.skipped);
         let created = started.succeeded.iter().filter(|created| **created).count();
         let failure = started.failed.first().map(ToString::to_string);

@@ -11,6 +11,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
+use shared::controllers::live_spec::complete;
 use shared::controllers::pod_control::PodControl;
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
@@ -24,8 +25,8 @@ use crate::flags::Flags;
 use crate::metrics::{JobMetrics, action};
 use crate::objects::Job;
 use crate::observe::{Caches, Informers, Observed};
-use crate::plan::plan;
 use crate::plan::tracking::{Executed, plan_tracking};
+use crate::plan::{plan, plan_template_read};
 use crate::status::{LastStatus, next_status};
 use changes::tracking::{TrackingEffects, tracked_job_changed};
 use orphan_pods::OrphanPodController;
@@ -138,6 +139,14 @@ impl Controller for JobController {
             self.writer.forget(key);
             return Ok(Requeue::Done);
         };
+        let observed = match plan_template_read(&observed, now) {
+            None => observed,
+            Some(live_read) => {
+                self.ctx.decide(key, &live_read);
+                let job = complete(self.ctx.control(), &observed.job).await?;
+                Observed { job, ..observed }
+            }
+        };
         let plan = plan(&observed, now);
         self.ctx.decide(key, &plan);
         let action = action(&plan);
@@ -158,6 +167,9 @@ impl Controller for JobController {
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let now = self.ctx.now();
         let Some(observed) = self.caches.observe(&self.writer.expectations, key, now) else { return Vec::new() };
+        if let Some(live_read) = plan_template_read(&observed, now) {
+            return vec![stage(&live_read)];
+        }
         let plan = plan(&observed, now);
         let mut stages = vec![stage(&plan)];
         let tracking = plan.into_unwritten().and_then(|executed| plan_tracking(&observed, &executed, now));

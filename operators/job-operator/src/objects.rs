@@ -12,6 +12,7 @@ use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::JOBS;
 use shared::api::selector::{InvalidSelector, LabelSelector, Selector};
 use shared::api::template::PodTemplate;
+use shared::controllers::live_spec::{Abridged, template_of};
 
 use status::JobStatus;
 
@@ -132,13 +133,18 @@ fn compiled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Result<Selecto
 impl JobSpec {
     /// Whether containers are restarted in place when they fail.
     pub fn restarts_on_failure(&self) -> bool {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Spec {
-            restart_policy: Option<Text>,
-        }
-        let read = |spec: &RawValue| serde_json::from_str::<Spec>(spec.get()).ok()?.restart_policy;
-        self.template.spec().and_then(read).is_some_and(|policy| policy == *"OnFailure")
+        self.template.restart_policy().is_some_and(|policy| policy == *"OnFailure")
+    }
+}
+
+impl Abridged for Job {
+    fn left_out(&self) -> usize {
+        self.spec.template.left_out()
+    }
+
+    fn completed(&self, spec: &RawValue) -> serde_json::Result<Self> {
+        let spec = JobSpec { template: template_of(spec)?, ..self.spec.clone() };
+        Ok(Self { spec, ..self.clone() })
     }
 }
 

@@ -23,7 +23,8 @@ use jiff::Timestamp;
 use shared::api::list::list;
 use shared::api::object::Kind;
 use shared::api::owner::{Claim, claim};
-use shared::working::decisions::{self, Reasoned};
+use shared::controllers::live_spec::{NotCached, read_spec};
+use shared::working::decisions::{self, LiveRead, Reasoned};
 use shared::working::expectations::Outstanding;
 
 use crate::objects::CompletionMode;
@@ -31,7 +32,7 @@ use crate::objects::pod::Pod;
 use crate::observe::Observed;
 use counts::Counts;
 use ending::{Ending, active_deadline, next_ending};
-use new_pod::NewPod;
+use new_pod::{InvalidTemplate, NewPod};
 use reasons::Reason;
 use scale::{PodRef, Scaled, Surplus, scale};
 use tracking::Executed;
@@ -64,6 +65,13 @@ pub enum Pods {
     Delete(Vec<Surplus>),
     /// Create some.
     Create(Vec<NewPod>),
+}
+
+/// Plans to read the template if pods are made of it and the cache has no room for it.
+pub fn plan_template_read(observed: &Observed, now: Timestamp) -> Option<LiveRead<NotCached>> {
+    let live_read = read_spec(&*observed.job)?;
+    let is_needed = |reason| matches!(reason, Reason::InvalidTemplate { error: InvalidTemplate::NotRead });
+    is_needed(plan(observed, now).reason).then_some(live_read)
 }
 
 /// Decides on the pods of a Job.

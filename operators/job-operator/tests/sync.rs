@@ -9,7 +9,7 @@ use shared::api::explain::{KeyState, Stage, Standing};
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
-use shared::testing::{self, object, uid};
+use shared::testing::{self, LARGE_BYTES, args_bytes, enlarged, object, uid};
 
 const KEY: &str = "default/pi";
 
@@ -67,6 +67,24 @@ fn a_failed_pod_is_counted_once_whenever_the_operator_is_killed() {
         ];
         let server = survives_kills::<JobOperator>(&[], &life).await;
         assert_eq!((&status(&server)["failed"], &status(&server)["succeeded"]), (&json!(1), &json!(1)));
+    });
+}
+
+#[test]
+fn a_large_template_is_read_for_new_pods() {
+    test(async {
+        let server = Server::new();
+        add(&server, 2, 2);
+        server.change("jobs", KEY, |job| job["spec"]["template"] = enlarged(job["spec"]["template"].take()));
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        let pods = server.list("pods");
+        assert_eq!(pods.iter().map(|pod| args_bytes(&pod["spec"])).collect::<Vec<_>>(), [LARGE_BYTES; 2]);
+        server.run_pods();
+        succeed(&server);
+        running.pass(Duration::from_secs(2)).await;
+        assert_eq!(status(&server)["conditions"][1]["type"], "Complete");
+        assert_eq!(server.count("get jobs"), 1);
     });
 }
 

@@ -33,6 +33,10 @@ impl ReplicaOwner for ReplicationController {
         &self.spec
     }
 
+    fn with_spec(&self, spec: ReplicaSpec) -> Self {
+        Self { spec, ..self.clone() }
+    }
+
     fn status(&self) -> &ReplicaStatus {
         &self.status
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
+use shared::controllers::live_spec::complete;
 use shared::controllers::rejections::{HELD_BACK, Rejections};
 use shared::controllers::revisions::defaults::{Unknown, live_data};
 use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
@@ -127,6 +128,11 @@ impl Controller for StatefulSetController {
                     let revision = Key::new(key.namespace(), revision);
                     let data = live_data(self.ctx.control(), &revision).await;
                     ladder = ladder.read(data.with_context(|| format!("cannot read revision {revision}"))?);
+                }
+                Next::ReadTemplate(live_read) => {
+                    self.ctx.decide(key, &live_read);
+                    let set = complete(self.ctx.control(), &observed.set).await?;
+                    ladder = ladder.completed(set);
                 }
                 Next::Revise(plan) => {
                     if !matches!(plan.update, Update::Keep(_)) {

@@ -15,13 +15,16 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use shared::api::int_or_percent::IntOrPercent;
 use shared::api::intern::Text;
+use shared::api::kept::{Digest, KEPT_BYTES_MAX, Kept};
 use shared::api::labels::Labels;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::Resource;
 use shared::api::selector::{InvalidSelector, LabelSelector, Selector};
 use shared::api::template::PodTemplate;
+use shared::controllers::live_spec::Abridged;
 use shared::controllers::revisions::Annotations;
 pub use shared::controllers::revisions::REVISION_LABEL;
+use shared::controllers::revisions::data::{Numbers, kept};
 
 /// `apps/v1` `StatefulSet`.
 pub const STATEFUL_SETS: Resource = Resource::namespaced("apps", "v1", "StatefulSet", "statefulsets");
@@ -50,6 +53,18 @@ pub struct StatefulSet {
 
 shared::view!(StatefulSet, STATEFUL_SETS, Annotations);
 
+impl Abridged for StatefulSet {
+    fn left_out(&self) -> usize {
+        let claims = self.spec.volume_claim_templates.iter();
+        self.spec.template.left_out() + claims.map(|template| template.json.left_out()).sum::<usize>()
+    }
+
+    fn completed(&self, spec: &RawValue) -> serde_json::Result<Self> {
+        let spec = serde_json::from_str::<RawSpec>(spec.get())?.into();
+        Ok(Self { spec, ..self.clone() })
+    }
+}
+
 impl StatefulSet {
     /// Whether it asks that pods which keep it stuck are replaced; any other value than `true` does not.
     pub fn replaces_stuck_pods(&self) -> bool {
@@ -58,8 +73,7 @@ impl StatefulSet {
 }
 
 /// `spec` of a StatefulSet.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(from = "RawSpec")]
+#[derive(Clone, Debug)]
 pub struct StatefulSetSpec {
     /// The number of pods.
     pub replicas: i32,
@@ -108,12 +122,26 @@ impl StatefulSetSpec {
     }
 }
 
+/// As a cache keeps it.
+impl<'de> Deserialize<'de> for StatefulSetSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut spec: Self = RawSpec::deserialize(deserializer)?.into();
+        spec.template = kept(spec.template, Numbers::Floats);
+        let claims = &mut spec.volume_claim_templates;
+        let bytes: usize = claims.iter().filter_map(ClaimTemplate::json).map(|json| json.get().len()).sum();
+        if bytes > KEPT_BYTES_MAX {
+            claims.iter_mut().for_each(ClaimTemplate::leave_out);
+        }
+        Ok(spec)
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawSpec {
     replicas: Option<i32>,
     selector: Option<LabelSelector>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "PodTemplate::whole")]
     template: PodTemplate,
     #[serde(default, deserialize_with = "null_as_default")]
     volume_claim_templates: Box<[ClaimTemplate]>,
@@ -174,19 +202,25 @@ impl From<RawSpec> for StatefulSetSpec {
 pub struct ClaimTemplate {
     /// Its name, which is that of the volume too.
     pub name: Text,
-    json: Box<RawValue>,
+    json: Kept,
 }
 
 impl ClaimTemplate {
-    /// All of it.
-    pub fn json(&self) -> &RawValue {
-        &self.json
+    /// All of it, unless the cache had no room for it.
+    pub fn json(&self) -> Option<&RawValue> {
+        self.json.whole()
+    }
+
+    fn leave_out(&mut self) {
+        if let Kept::Whole(json) = &self.json {
+            self.json = Kept::Digest(Digest::of(json.get()));
+        }
     }
 }
 
 impl fmt::Debug for ClaimTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.json.get())
+        self.json.fmt(f)
     }
 }
 
@@ -202,7 +236,7 @@ impl<'de> Deserialize<'de> for ClaimTemplate {
         }
         let json: Box<RawValue> = Deserialize::deserialize(deserializer)?;
         let outline: Outline = serde_json::from_str(json.get()).map_err(serde::de::Error::custom)?;
-        Ok(Self { name: outline.metadata.name, json })
+        Ok(Self { name: outline.metadata.name, json: Kept::Whole(json) })
     }
 }
 

@@ -138,6 +138,17 @@ impl Pods {
 }
 
 impl Plan {
+    /// Whether it copies a template of the spec: that of the pods of the update revision, or those of claims.
+    pub fn copies_template(&self, revisions: &Revisions) -> bool {
+        let copies = |step: &Step| match step {
+            Step::Create(new) => new.revision == revisions.update || !new.claims.create.is_empty(),
+            Step::CreateClaims(of) | Step::SetClaimOwners(of) => !of.claims.create.is_empty(),
+            Step::Update(update) => !update.claims.create.is_empty(),
+            Step::Delete(_) => false,
+        };
+        self.replicas.iter().chain(&self.condemned_claims).chain(&self.condemned).any(copies)
+    }
+
     fn nothing(reason: Reason) -> Self {
         Self {
             is_ordered: true,

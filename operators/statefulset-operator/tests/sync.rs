@@ -14,7 +14,7 @@ use shared::testing::on_demand::{is_followed_only_while_needed, the_first_one_wa
 use shared::testing::replicas::{KEY, ReplicaKind};
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{A_STATUS, Running, survives_kills, test};
-use shared::testing::{ObjectBuilder, object, pod};
+use shared::testing::{LARGE_BYTES, ObjectBuilder, args_bytes, enlarged, object, pod};
 use statefulset_operator::controller::StatefulSetOperator as Operator;
 use statefulset_operator::objects::REPLACE_STUCK_PODS;
 
@@ -729,5 +729,35 @@ fn why_says_what_is_waited_for_and_what_was_written() {
         assert_eq!(running.why(PATH).keys, why.keys);
         assert_eq!(running.why("/api/v1/namespaces/default/pods/web-0").keys, [], "pods are somebody else's keys");
         assert_eq!(server.requests(), requests, "asking asks nobody");
+    });
+}
+
+#[test]
+fn large_templates_are_rolled_out_with_a_revision_each_and_read_when_they_are_copied() {
+    test(async {
+        let server = Server::new();
+        server.add(&ordered(2));
+        edit(&server, "template", enlarged(template("old")));
+        server.change("statefulsets", KEY, |set| {
+            let large = "x".repeat(LARGE_BYTES);
+            set["spec"]["volumeClaimTemplates"][0]["metadata"]["annotations"] = json!({ "large": large });
+        });
+        let running = start(&server);
+        run(&server, &running).await;
+        edit(&server, "template", enlarged(template("new")));
+        run(&server, &running).await;
+        assert_eq!(history(&server), named(&[(1, "old"), (2, "new")]));
+        for pod in ["default/web-0", "default/web-1"] {
+            assert_eq!(image(&server, pod), "new");
+            assert_eq!(args_bytes(&server.get("pods", pod).unwrap()["spec"]), LARGE_BYTES);
+        }
+        let claim = server.get("persistentvolumeclaims", "default/data-web-1").unwrap();
+        assert_eq!(claim["metadata"]["annotations"]["large"].as_str().map(str::len), Some(LARGE_BYTES));
+        let reads = server.count("get statefulsets");
+        edit(&server, "revisionHistoryLimit", 5);
+        edit(&server, "replicas", 1);
+        run(&server, &running).await;
+        assert_eq!((server.keys("pods").len(), server.count("get statefulsets")), (1, reads));
+        assert_eq!(server.keys("controllerrevisions").len(), 2);
     });
 }

@@ -5,7 +5,12 @@
 
 /// FNV-1a, 32 bits: short, stable across releases and machines, and not for anything an attacker may choose.
 pub fn fnv1a_32(bytes: impl IntoIterator<Item = u8>) -> u32 {
-    bytes.into_iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    fnv1a_32_after(0x811c_9dc5, bytes)
+}
+
+/// The hash of a text of this hash with more bytes behind it.
+fn fnv1a_32_after(hash: u32, bytes: impl IntoIterator<Item = u8>) -> u32 {
+    bytes.into_iter().fold(hash, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// FNV-1, 32 bits, which multiplies first: upstream names the revisions of a StatefulSet by it.
@@ -15,9 +20,14 @@ pub fn fnv1_32(bytes: impl IntoIterator<Item = u8>) -> u32 {
 
 /// FNV-1a, 128 bits: long enough that different texts of one cluster never share it by chance.
 pub fn fnv1a_128(bytes: impl IntoIterator<Item = u8>) -> u128 {
-    bytes.into_iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
-        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    })
+    fnv1a_128_after(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, bytes)
+}
+
+/// The hash of a text of this hash with more bytes behind it.
+pub fn fnv1a_128_after(hash: u128, bytes: impl IntoIterator<Item = u8>) -> u128 {
+    bytes
+        .into_iter()
+        .fold(hash, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b))
 }
 
 /// Text in an alphabet without vowels and look-alikes, so that it spells no word; of digits no two become the same.
@@ -33,9 +43,13 @@ pub fn safe_encode(text: &str) -> String {
 /// Upstream: `ComputeHash`, `pkg/controller/controller_utils.go`, which hashes a dump of Go structs instead of `text`, and
 /// the count in the same 8 bytes.
 pub fn safe_hash(text: &str, collision_count: Option<i32>) -> String {
+    safe_hash_after(fnv1a_32(text.bytes()), collision_count)
+}
+
+/// The [`safe_hash`] of the text that has this [`fnv1a_32`].
+pub fn safe_hash_after(text: u32, collision_count: Option<i32>) -> String {
     let count = collision_count.map(|count| i64::from(count.cast_unsigned()).to_le_bytes());
-    let sum = fnv1a_32(text.bytes().chain(count.into_iter().flatten()));
-    safe_encode(&sum.to_string())
+    safe_encode(&fnv1a_32_after(text, count.into_iter().flatten()).to_string())
 }
 
 #[cfg(test)]

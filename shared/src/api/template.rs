@@ -2,9 +2,11 @@
 //!
 //! Templates are most of what a workload controller would have in memory, and most of them are copies of each other: a
 //! Deployment and its ReplicaSet differ by one label. So that label is kept apart, and equal rest is one allocation.
+//! The text of a template above [`KEPT_BYTES_MAX`] is not kept at all.
 //! Left out: a typed template. A controller that needs a field of the spec reads it from [`PodTemplate::spec`].
 
 mod canonical;
+mod large;
 mod raw;
 
 use std::collections::BTreeMap;
@@ -17,7 +19,10 @@ use serde_json::value::RawValue;
 
 use crate::api::hash;
 use crate::api::intern::{Interner, Text};
+use crate::api::kept::{Digest, KEPT_BYTES_MAX};
 use crate::api::labels::Labels;
+
+use large::{Canonical, Large};
 
 pub use raw::with_match_label;
 
@@ -33,16 +38,21 @@ pub struct PodTemplate {
 
 /// All of a template but its hash label.
 struct Shared {
-    json: Box<RawValue>,
+    content: Content,
     fingerprint: OnceLock<u128>,
     /// See [`PodTemplate::noted`]. Most templates have none.
     noted: [OnceLock<Box<[u128; 2]>>; 2],
 }
 
+enum Content {
+    Whole(Box<RawValue>),
+    Large(Box<Large>),
+}
+
 static TEMPLATES: LazyLock<Interner<Shared>> = LazyLock::new(Interner::new);
 
 impl PodTemplate {
-    /// Reads a template.
+    /// Reads a template, however large it is.
     ///
     /// Its metadata must be an object and its labels texts; nothing else is looked at.
     pub fn from_json(json: Box<RawValue>) -> serde_json::Result<Self> {
@@ -57,9 +67,55 @@ impl PodTemplate {
         }
     }
 
+    /// For `deserialize_with`: a template however large it is, for a view that reads more of it before it is
+    /// [kept](Self::kept).
+    pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_json(Deserialize::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+
     fn of(json: Box<RawValue>, pod_template_hash: Option<Text>) -> Self {
-        let shared = TEMPLATES.intern_owned(Shared { json, fingerprint: OnceLock::new(), noted: Default::default() });
+        let shared = Shared::new(Content::Whole(json));
+        // The text of a large one is not kept, so nobody shares it.
+        let shared = if shared.content.is_large() { Arc::new(shared) } else { TEMPLATES.intern_owned(shared) };
         Self { shared, pod_template_hash }
+    }
+
+    /// The template as a cache keeps it: without its text if that is too large. The labels and all comparisons stay;
+    /// annotations, finalizers and spec are gone, and it cannot be serialized.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        let Content::Whole(json) = &self.shared.content else { return self };
+        if !self.is_large() {
+            return self;
+        }
+        let shared = TEMPLATES.intern_owned(Shared::new(Content::Large(Box::new(Large::of(json)))));
+        for (kept, noted) in shared.noted.iter().zip(&self.shared.noted) {
+            if let Some(noted) = noted.get() {
+                kept.get_or_init(|| noted.clone());
+            }
+        }
+        Self { shared, pod_template_hash: self.pod_template_hash }
+    }
+
+    /// Whether the text is too large for a cache.
+    pub fn is_large(&self) -> bool {
+        self.shared.content.is_large()
+    }
+
+    /// The length of the text.
+    pub fn bytes(&self) -> usize {
+        match &self.shared.content {
+            Content::Whole(json) => json.get().len(),
+            Content::Large(large) => large.digest.bytes,
+        }
+    }
+
+    /// The bytes of the text that were not kept; 0 if it is here.
+    pub fn left_out(&self) -> usize {
+        match &self.shared.content {
+            Content::Whole(_) => 0,
+            Content::Large(large) => large.digest.bytes,
+        }
     }
 
     /// Whether both describe the same pods, `pod-template-hash` left out of account.
@@ -71,7 +127,8 @@ impl PodTemplate {
     /// `staging/src/k8s.io/apimachinery/pkg/api/equality/semantic.go`.
     pub fn equals_ignoring_hash(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
-            || (self.shared.fingerprint() == other.shared.fingerprint() && self.canonical() == other.canonical())
+            || (self.shared.fingerprint() == other.shared.fingerprint()
+                && self.shared.content.means_the_same(&other.shared.content))
     }
 
     /// At most 10 characters for a name: the same for equal templates, another one after a collision.
@@ -79,19 +136,17 @@ impl PodTemplate {
     /// Upstream: `ComputeHash`, `pkg/controller/controller_utils.go`. It hashes a dump of Go structs, which differs between
     /// its releases and even between its decoders; here it is the canonical text.
     pub fn hash(&self, collision_count: Option<i32>) -> String {
-        hash::safe_hash(&self.canonical(), collision_count)
+        match &self.shared.content {
+            Content::Whole(json) => hash::safe_hash(&canonical::text(json), collision_count),
+            Content::Large(large) => hash::safe_hash_after(large.canonical.fnv1a_32, collision_count),
+        }
     }
 
     /// The same number for templates that describe the same pods by the rules of [`Self::equals_ignoring_hash`] and have
     /// the same value of `pod-template-hash`.
     pub fn meaning(&self) -> u128 {
         let hash = self.pod_template_hash().unwrap_or_default();
-        hash::fnv1a_128(self.canonical().bytes().chain([0_u8]).chain(hash.bytes()))
-    }
-
-    /// The text that equal templates have in common: sorted, and without what makes no difference.
-    fn canonical(&self) -> String {
-        canonical::text(&self.shared.json)
+        hash::fnv1a_128_after(self.shared.fingerprint(), [0_u8].into_iter().chain(hash.bytes()))
     }
 
     /// Two numbers that somebody has made of the text, which takes long, and noted in this place of two: they hold for
@@ -118,9 +173,14 @@ impl PodTemplate {
 
     /// The labels of its pods.
     pub fn labels(&self) -> Labels {
-        let labels = self.metadata().and_then(|metadata| metadata.labels).map(|labels| labels.0).unwrap_or_default();
         let hash = self.pod_template_hash.as_deref().map(|hash| (POD_TEMPLATE_HASH, hash));
-        Labels::new(labels.iter().map(|(key, value)| (key.as_str(), value.as_str())).chain(hash))
+        match &self.shared.content {
+            Content::Whole(json) => {
+                let labels = Outline::of(json).labels();
+                Labels::new(labels.iter().map(|(key, value)| (key.as_str(), value.as_str())).chain(hash))
+            }
+            Content::Large(large) => Labels::new(large.labels.iter().chain(hash)),
+        }
     }
 
     /// The annotations of its pods, as they are served.
@@ -138,43 +198,92 @@ impl PodTemplate {
         self.outline().spec
     }
 
+    /// When the containers of its pods are restarted in place.
+    pub fn restart_policy(&self) -> Option<Text> {
+        match &self.shared.content {
+            Content::Whole(json) => Outline::of(json).restart_policy(),
+            Content::Large(large) => large.restart_policy.clone(),
+        }
+    }
+
     fn metadata(&self) -> Option<Metadata<'_>> {
         self.outline().metadata
     }
 
     fn outline(&self) -> Outline<'_> {
-        // `from_json` has read the same text.
-        serde_json::from_str(self.shared.json.get()).unwrap_or_default()
+        match &self.shared.content {
+            Content::Whole(json) => Outline::of(json),
+            Content::Large(_) => Outline::default(),
+        }
     }
 
-    /// This template with one label more, or another value for one. All else is the same text.
+    /// This template with another hash label. All else is the same text.
     #[must_use]
-    pub fn with_label(&self, key: &str, value: &str) -> Self {
-        if key == POD_TEMPLATE_HASH {
-            return Self { shared: Arc::clone(&self.shared), pod_template_hash: Some(Text::new(value)) };
-        }
-        Self::of(raw::with_label(&self.shared.json, key, value), self.pod_template_hash.clone())
+    pub fn with_hash(&self, hash: &str) -> Self {
+        Self { shared: Arc::clone(&self.shared), pod_template_hash: Some(Text::new(hash)) }
     }
 
-    /// This template without a label. All else is the same text.
+    /// This template without its hash label. All else is the same text.
     #[must_use]
-    pub fn without_label(&self, key: &str) -> Self {
-        if key == POD_TEMPLATE_HASH {
-            return Self { shared: Arc::clone(&self.shared), pod_template_hash: None };
-        }
-        Self::of(raw::without_label(&self.shared.json, key), self.pod_template_hash.clone())
+    pub fn without_hash(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), pod_template_hash: None }
     }
 }
 
 impl Shared {
+    fn new(content: Content) -> Self {
+        Self { content, fingerprint: OnceLock::new(), noted: Default::default() }
+    }
+
     fn fingerprint(&self) -> u128 {
-        *self.fingerprint.get_or_init(|| hash::fnv1a_128(canonical::text(&self.json).bytes()))
+        match &self.content {
+            Content::Whole(json) => *self.fingerprint.get_or_init(|| hash::fnv1a_128(canonical::text(json).bytes())),
+            Content::Large(large) => large.canonical.fnv1a_128,
+        }
     }
 }
 
+impl Content {
+    /// Whether the canonical texts are equal.
+    fn means_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Whole(json), Self::Whole(other)) => canonical::text(json) == canonical::text(other),
+            (Self::Whole(_) | Self::Large(_), _) => self.canonical().digest == other.canonical().digest,
+        }
+    }
+
+    fn canonical(&self) -> Canonical {
+        match self {
+            Self::Whole(json) => Canonical::of(json),
+            Self::Large(large) => large.canonical,
+        }
+    }
+
+    fn is_large(&self) -> bool {
+        match self {
+            Self::Whole(json) => json.get().len() > KEPT_BYTES_MAX,
+            Self::Large(_) => true,
+        }
+    }
+
+    /// The digest of the text, if that is too large to keep.
+    fn digest_of_large(&self) -> Option<Digest> {
+        match self {
+            Self::Whole(json) => self.is_large().then(|| Digest::of(json.get())),
+            Self::Large(large) => Some(large.digest),
+        }
+    }
+}
+
+/// Equal as texts.
 impl PartialEq for Shared {
     fn eq(&self, other: &Self) -> bool {
-        self.json.get() == other.json.get()
+        match (&self.content, &other.content) {
+            (Content::Whole(json), Content::Whole(other)) => json.get() == other.get(),
+            (Content::Whole(_) | Content::Large(_), _) => {
+                self.content.digest_of_large() == other.content.digest_of_large()
+            }
+        }
     }
 }
 
@@ -182,7 +291,10 @@ impl Eq for Shared {}
 
 impl Hash for Shared {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.json.get().hash(state);
+        match (&self.content, self.content.digest_of_large()) {
+            (Content::Whole(json), None) => json.get().hash(state),
+            (Content::Whole(_) | Content::Large(_), digest) => digest.hash(state),
+        }
     }
 }
 
@@ -196,7 +308,9 @@ impl Default for PodTemplate {
 /// Equal as texts. Whether two describe the same pods is [`PodTemplate::equals_ignoring_hash`].
 impl PartialEq for PodTemplate {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared) && self.pod_template_hash == other.pod_template_hash
+        // Equal texts are one allocation, but for those that are too large to keep.
+        let are_equal_texts = Arc::ptr_eq(&self.shared, &other.shared) || self.shared == other.shared;
+        are_equal_texts && self.pod_template_hash == other.pod_template_hash
     }
 }
 
@@ -204,24 +318,28 @@ impl Eq for PodTemplate {}
 
 impl fmt::Debug for PodTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.shared.json.get())?;
+        match &self.shared.content {
+            Content::Whole(json) => f.write_str(json.get()),
+            Content::Large(large) => large.digest.fmt(f),
+        }?;
         self.pod_template_hash.as_ref().map_or(Ok(()), |hash| write!(f, " {POD_TEMPLATE_HASH}={hash}"))
     }
 }
 
 impl Serialize for PodTemplate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.pod_template_hash {
-            Some(hash) => raw::with_label(&self.shared.json, POD_TEMPLATE_HASH, hash).serialize(serializer),
-            None => self.shared.json.serialize(serializer),
+        match (&self.shared.content, &self.pod_template_hash) {
+            (Content::Whole(json), Some(hash)) => raw::with_label(json, POD_TEMPLATE_HASH, hash).serialize(serializer),
+            (Content::Whole(json), None) => json.serialize(serializer),
+            (Content::Large(_), _) => Err(serde::ser::Error::custom("the text of the template was not kept")),
         }
     }
 }
 
+/// As a cache [keeps](PodTemplate::kept) it.
 impl<'de> Deserialize<'de> for PodTemplate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json: Box<RawValue> = Deserialize::deserialize(deserializer)?;
-        Self::from_json(json).map_err(serde::de::Error::custom)
+        Self::whole(deserializer).map(Self::kept)
     }
 }
 
@@ -231,6 +349,26 @@ struct Outline<'a> {
     metadata: Option<Metadata<'a>>,
     #[serde(borrow, default)]
     spec: Option<&'a RawValue>,
+}
+
+impl<'a> Outline<'a> {
+    /// Of a template that was read before.
+    fn of(json: &'a RawValue) -> Self {
+        serde_json::from_str(json.get()).unwrap_or_default()
+    }
+
+    fn labels(self) -> BTreeMap<String, String> {
+        self.metadata.and_then(|metadata| metadata.labels).map(|labels| labels.0).unwrap_or_default()
+    }
+
+    fn restart_policy(&self) -> Option<Text> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Spec {
+            restart_policy: Option<Text>,
+        }
+        serde_json::from_str::<Spec>(self.spec?.get()).ok()?.restart_policy
+    }
 }
 
 #[derive(Deserialize)]
@@ -283,8 +421,8 @@ mod tests {
         assert_ne!(deployment, replica_set);
         assert_eq!(replica_set.pod_template_hash(), Some("5d4f"));
         assert_eq!(serde_json::to_string(&replica_set).unwrap(), json);
-        assert_eq!(deployment.with_label(POD_TEMPLATE_HASH, "5d4f"), replica_set);
-        assert_eq!(replica_set.without_label(POD_TEMPLATE_HASH), deployment);
+        assert_eq!(deployment.with_hash("5d4f"), replica_set);
+        assert_eq!(replica_set.without_hash(), deployment);
     }
 
     /// Upstream: `TestEqualIgnoreHash`.
@@ -304,7 +442,9 @@ mod tests {
         }
         for empty in [template("{}"), template("null"), PodTemplate::default()] {
             assert!(empty.equals_ignoring_hash(&of_labels("{}")));
-            assert_eq!(empty.with_label("a", "1").labels(), Labels::new([("a", "1")]));
+            let labelled: PodTemplate =
+                serde_json::from_str(&serde_json::to_string(&empty.with_hash("1")).unwrap()).unwrap();
+            assert_eq!(labelled.labels(), Labels::new([(POD_TEMPLATE_HASH, "1")]));
         }
     }
 
@@ -393,17 +533,9 @@ mod tests {
         first.note(0, [1, 2]);
         let again = of_spec(r#"{"noted":true}"#);
         assert_eq!((again.noted(0), again.noted(1), of_spec("{}").noted(0)), (Some([1, 2]), None, None));
-        let hashed = again.with_label(POD_TEMPLATE_HASH, "1");
+        let hashed = again.with_hash("1");
         hashed.note(1, [3, 4]);
         assert_eq!((hashed.noted(0), again.noted(1)), (None, None), "another label is another template");
-    }
-
-    #[test]
-    fn other_labels_can_be_set_and_removed_too() {
-        let before = of_spec("{}").with_label(POD_TEMPLATE_HASH, "1");
-        let with = before.with_label("x", "y");
-        assert_eq!(with.labels(), before.labels().with("x", "y"));
-        assert_eq!(with.without_label("x"), before);
     }
 
     #[test]
@@ -448,8 +580,9 @@ mod tests {
         fn equality_agrees_with_the_hash_and_survives_the_hash_label(left in json(), right in json()) {
             let of = |spec: &serde_json::Value| of_spec(&spec.to_string());
             let (left, right) = (of(&left), of(&right));
-            prop_assert!(left.equals_ignoring_hash(&left.with_label(POD_TEMPLATE_HASH, "x")));
-            prop_assert_eq!(left.equals_ignoring_hash(&right), left.canonical() == right.canonical());
+            prop_assert!(left.equals_ignoring_hash(&left.with_hash("x")));
+            let canonical = |template: &PodTemplate| template.shared.content.canonical();
+            prop_assert_eq!(left.equals_ignoring_hash(&right), canonical(&left) == canonical(&right));
             let served_again: PodTemplate = serde_json::from_str(&serde_json::to_string(&left).unwrap()).unwrap();
             prop_assert_eq!(served_again, left);
         }

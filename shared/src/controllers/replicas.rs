@@ -7,7 +7,7 @@
 pub mod apply;
 pub mod changes;
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 pub mod memory;
 pub mod observe;
 pub mod plan;
@@ -17,15 +17,17 @@ mod stored;
 pub mod sync;
 
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::api::labels::Labels;
 use crate::api::object::Kind;
 use crate::api::selector::{InvalidSelector, Selector};
 use crate::api::template::PodTemplate;
+use crate::controllers::live_spec::{Abridged, template_of};
 use stored::ReplicaStatus;
 
 /// A kind that keeps a number of pods.
-pub trait ReplicaOwner: Kind {
+pub trait ReplicaOwner: Kind + Clone {
     /// Whether its status has terminatingReplicas.
     const COUNTS_TERMINATING: bool;
     /// Whether of its surplus those pods go first that share a node with others of owners under the same controller.
@@ -36,8 +38,22 @@ pub trait ReplicaOwner: Kind {
     /// The spec.
     fn spec(&self) -> &ReplicaSpec;
 
+    /// The same with another spec.
+    #[must_use]
+    fn with_spec(&self, spec: ReplicaSpec) -> Self;
+
     /// The last written status.
     fn status(&self) -> &ReplicaStatus;
+}
+
+impl<T: ReplicaOwner> Abridged for T {
+    fn left_out(&self) -> usize {
+        self.spec().template.left_out()
+    }
+
+    fn completed(&self, spec: &RawValue) -> serde_json::Result<Self> {
+        Ok(self.with_spec(ReplicaSpec { template: template_of(spec)?, ..self.spec().clone() }))
+    }
 }
 
 /// The spec of an owner.

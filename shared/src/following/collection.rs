@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::api::object::ResourceVersion;
 use crate::following::source::{Follow, Source};
 use crate::transport::api_error::ApiError;
-use crate::transport::client::page::Page;
+use crate::transport::client::page::{Page, PageSize};
 use crate::transport::client::{Accept, Client};
 use crate::transport::clock::jitter;
 
@@ -82,7 +82,8 @@ impl Collection {
 
     /// The newest version there is, by a consistent read.
     pub(crate) async fn version(&self, client: &Client) -> Result<ResourceVersion, ApiError> {
-        let body = client.page(&self.path, self.accept, &self.follow.resource).await?;
+        let path = |_: &str| self.path.clone();
+        let body = client.page(path, self.accept, &self.follow.resource, &mut { PageSize::ONE }).await?;
         let page = Page::read(&body).map_err(ApiError::unread(&Method::GET, &self.path))?;
         Ok(page.metadata.resource_version)
     }

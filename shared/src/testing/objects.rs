@@ -37,6 +37,24 @@ pub fn object(api_version: &str, kind: &str, name: &str) -> ObjectBuilder {
     }))
 }
 
+/// The length of an argument that makes a template about as large as etcd stores one.
+pub const LARGE_BYTES: usize = 1_400_000;
+
+/// A pod template whose first container has an argument of [`LARGE_BYTES`].
+pub fn enlarged(mut template: Value) -> Value {
+    let containers = &mut template["spec"]["containers"];
+    if containers.get(0).is_none() {
+        *containers = json!([{}]);
+    }
+    containers[0]["args"] = json!(["x".repeat(LARGE_BYTES)]);
+    template
+}
+
+/// How long the arguments of the first container of a pod spec are.
+pub fn args_bytes(spec: &Value) -> usize {
+    spec["containers"][0]["args"][0].as_str().map_or(0, str::len)
+}
+
 /// A pod that runs on `node` and is not ready.
 pub fn pod(name: &str) -> ObjectBuilder {
     object("v1", "Pod", name).node("node").phase("Running")

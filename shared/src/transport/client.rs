@@ -361,16 +361,21 @@ impl Client {
 
     /// GET with a choice of the answer's form, as it came.
     pub async fn get_bytes(&self, path: &str, accept: Accept) -> Result<Bytes, ApiError> {
-        let call = Call::get(path, accept);
-        self.whole(&call).await
+        self.whole(&Call::get(path, accept), ANSWER_BYTES_MAX).await
     }
 
-    /// GET of one page of a list of such objects, which [`page::Page::read`] takes apart.
-    pub(crate) async fn page(&self, path: &str, accept: Accept, resource: &Resource) -> Result<Bytes, ApiError> {
+    /// GET of one page of a list of such objects, which [`page::Page::read`] takes apart. It has at most `limit` bytes.
+    async fn page_within(
+        &self,
+        path: &str,
+        accept: Accept,
+        resource: &Resource,
+        limit: usize,
+    ) -> Result<Bytes, ApiError> {
         let form = accept.of_list(resource);
-        let answer = self.get_bytes(path, form).await;
+        let answer = self.whole(&Call::get(path, form), limit).await;
         match instead_of(form, &answer) {
-            Some(json) => self.get_bytes(path, json).await,
+            Some(json) => self.whole(&Call::get(path, json), limit).await,
             None => answer,
         }
     }
@@ -459,20 +464,20 @@ impl Client {
     /// One answer, decoded.
     async fn typed<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
         let mut call = Call { accept: call.accept.of_object(), ..call };
-        let mut answer = self.whole(&call).await;
+        let mut answer = self.whole(&call, ANSWER_BYTES_MAX).await;
         // The server chooses a form before it does anything.
         if let Some(json) = instead_of(call.accept, &answer) {
             call.accept = json;
-            answer = self.whole(&call).await;
+            answer = self.whole(&call, ANSWER_BYTES_MAX).await;
         }
         protobuf::read_object(&answer?).map_err(ApiError::unread(&call.method, call.path))
     }
 
-    /// One answer of success with all its body.
-    async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {
+    /// One answer of success with all its body, which has at most `limit` bytes.
+    async fn whole(&self, call: &Call<'_>, limit: usize) -> Result<Bytes, ApiError> {
         let Answer { response, deadline, place: _place } = self.answer(call, Purpose::Request).await?;
-        let body = timeout_at(deadline, collect(response.into_body(), ANSWER_BYTES_MAX)).await;
-        body.map_err(|_| self.timed_out(call))?.map_err(|unread| self.unread(call, unread, ANSWER_BYTES_MAX))
+        let body = timeout_at(deadline, collect(response.into_body(), limit)).await;
+        body.map_err(|_| self.timed_out(call))?.map_err(|unread| self.unread(call, unread, limit))
     }
 
     /// One answer of success, or the error that the server's status tells.

@@ -10,11 +10,8 @@ use crate::api::resource::Resource;
 use crate::api::url::with_query;
 use crate::transport::api_error::ApiError;
 use crate::transport::client::list::Broken;
-use crate::transport::client::page::{Item, Page};
+use crate::transport::client::page::{Item, Page, PageSize};
 use crate::transport::client::{Accept, Client};
-
-/// The number of objects in one page.
-const PAGE: usize = 500;
 
 /// The objects of a collection to list; all in their newest state by default.
 #[derive(Clone, Copy, Default)]
@@ -57,7 +54,8 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
             Err(Broken::NotInOne) => {}
         }
     }
-    let (pages, mut token) = (Pages { client, resource, namespace, selection, accept }, String::new());
+    let size = PageSize::default();
+    let (mut pages, mut token) = (Pages { client, resource, namespace, selection, accept, size }, String::new());
     loop {
         token = pages.read(&token, &mut each).await?;
         if token.is_empty() {
@@ -79,7 +77,7 @@ pub(crate) async fn page_of_long_list<T: DeserializeOwned>(
     token: &str,
     mut each: impl FnMut(T),
 ) -> Result<String, ApiError> {
-    let pages = Pages { client, resource, namespace: "", selection, accept };
+    let mut pages = Pages { client, resource, namespace: "", selection, accept, size: PageSize::default() };
     let listed = pages.read(token, &mut each).await;
     let offered = match &listed {
         Err(error) if error.is_gone() => error.status().map(|status| &*status.metadata.token).unwrap_or_default(),
@@ -95,25 +93,29 @@ struct Pages<'a> {
     namespace: &'a str,
     selection: Selection<'a>,
     accept: Accept,
+    size: PageSize,
 }
 
 impl Pages<'_> {
     /// Calls a function with each object of one page, that of a token, `""` for the first one; gives the token of the
     /// page after it, `""` if there is none.
-    async fn read<T: DeserializeOwned>(&self, token: &str, mut each: impl FnMut(T)) -> Result<String, ApiError> {
+    async fn read<T: DeserializeOwned>(&mut self, token: &str, mut each: impl FnMut(T)) -> Result<String, ApiError> {
         let Selection { field_selector, label_selector, from_cache } = self.selection;
         // A token has a version of its own.
         let version = if from_cache && token.is_empty() { "0" } else { "" };
-        let queried = [
-            ("limit", &*PAGE.to_string()),
-            ("fieldSelector", field_selector),
-            ("labelSelector", label_selector),
-            ("resourceVersion", version),
-            ("continue", token),
-        ];
-        let path = with_query(&self.resource.collection_path(self.namespace), &queried);
-        let body = self.client.page(&path, self.accept, self.resource).await?;
-        let unread = ApiError::unread(&Method::GET, &path);
+        let collection = self.resource.collection_path(self.namespace);
+        let path = |limit: &str| {
+            let queried = [
+                ("limit", limit),
+                ("fieldSelector", field_selector),
+                ("labelSelector", label_selector),
+                ("resourceVersion", version),
+                ("continue", token),
+            ];
+            with_query(&collection, &queried)
+        };
+        let body = self.client.page(path, self.accept, self.resource, &mut self.size).await?;
+        let unread = ApiError::unread(&Method::GET, &collection);
         let page = Page::read(&body).map_err(&unread)?;
         for item in page.items {
             each(item.read().map_err(&unread)?);
@@ -178,6 +180,24 @@ mod tests {
             assert_eq!(first, (["a", "b", "c"].map(str::to_owned).to_vec(), true));
             assert_eq!(again, first);
         }
+    }
+
+    #[tokio::test]
+    async fn pages_of_objects_that_are_too_large_together_become_smaller() {
+        let large = "x".repeat(2 * 1024 * 1024);
+        let [first, again] = listed(Selection::default(), Accept::MetadataList, move |query| {
+            let limit = query.trim_start_matches("limit=").split('&').next().and_then(|limit| limit.parse().ok());
+            let begin = query.split_once("continue=").map_or(0, |(_, token)| token.parse().unwrap());
+            let end = 20.min(begin + limit.unwrap_or(usize::MAX));
+            let names: Vec<String> = (begin..end).map(|number| format!("{number} {large}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let token = if end < 20 { end.to_string() } else { String::new() };
+            loopback::answer(200, page(&token, &names).to_string())
+        })
+        .await;
+        let numbers = |names: &[String]| names.iter().filter_map(|name| name.split(' ').next()?.parse().ok()).collect();
+        assert_eq!((numbers(&first.0), first.1), ((0..20).collect::<Vec<usize>>(), true));
+        assert_eq!(again, first);
     }
 
     #[tokio::test]

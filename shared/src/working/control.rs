@@ -111,28 +111,37 @@ const BATCH_MAX: usize = 500;
 /// body and its buffers in memory.
 const AT_ONCE: usize = 100;
 
+/// The bodies of the calls of a slow start that are under way together have at most about this many bytes.
+const BODIES_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 /// Calls that are made [`together`].
 pub type Together<F> = Collect<Buffered<Iter<std::vec::IntoIter<F>>>, Vec<<F as Future>::Output>>;
 
 /// Makes calls that do not depend on each other. Gives their results in order.
 pub fn together<F: Future>(calls: impl IntoIterator<Item = F>) -> Together<F> {
+    so_many_together(AT_ONCE, calls)
+}
+
+fn so_many_together<F: Future>(at_once: usize, calls: impl IntoIterator<Item = F>) -> Together<F> {
     let calls: Vec<F> = calls.into_iter().collect();
-    stream::iter(calls).buffered(AT_ONCE).collect()
+    stream::iter(calls).buffered(at_once).collect()
 }
 
 /// Makes `count` calls in batches of 1, 2, 4, …, the calls of a batch [together], and stops after a batch with a failure:
-/// where all calls fail alike, such as by a quota, the server sees a few and not hundreds.
+/// where all calls fail alike, such as by a quota, the server sees a few and not hundreds. Where each makes a body of its
+/// own of about `body_bytes`, fewer are under way.
 ///
 /// Upstream: `slowStartBatch`, `pkg/controller/replicaset/replica_set.go`.
-pub async fn slow_start<T, E, F>(count: usize, mut call: impl FnMut(usize) -> F) -> SlowStart<T, E>
+pub async fn slow_start<T, E, F>(count: usize, body_bytes: usize, mut call: impl FnMut(usize) -> F) -> SlowStart<T, E>
 where
     F: Future<Output = Result<T, E>>,
 {
+    let at_once = (BODIES_BYTES_MAX / body_bytes.max(1)).clamp(1, AT_ONCE);
     let mut outcome = SlowStart { succeeded: Vec::new(), failed: Vec::new(), skipped: 0 };
     let (mut done, mut batch) = (0, 1);
     while done < count && outcome.failed.is_empty() {
         let end = count.min(done + batch);
-        for result in together((done..end).map(&mut call)).await {
+        for result in so_many_together(at_once, (done..end).map(&mut call)).await {
             match result {
                 Ok(made) => outcome.succeeded.push(made),
                 Err(error) => outcome.failed.push(error),
@@ -153,7 +162,7 @@ mod tests {
     #[track_caller]
     fn check(count: usize, limit: usize, expected: (usize, usize, usize)) {
         let started = std::cell::Cell::new(0);
-        let outcome = slow_start(count, |_| {
+        let outcome = slow_start(count, 0, |_| {
             started.set(started.get() + 1);
             let result = if started.get() <= limit { Ok(()) } else { Err(()) };
             async move { result }
@@ -172,6 +181,24 @@ mod tests {
         check(100, 10, (10, 5, 85));
         // After 1 + 2 + … + 256 calls, 500 at once.
         check(2000, 1100, (1100, 411, 489));
+    }
+
+    #[tokio::test]
+    async fn fewer_calls_with_large_bodies_are_under_way() {
+        for (body_bytes, expected) in
+            [(0, AT_ONCE), (BODIES_BYTES_MAX / 1000, AT_ONCE), (BODIES_BYTES_MAX / 10, 10), (usize::MAX, 1)]
+        {
+            let (now, most) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+            let call = async |_| {
+                now.set(now.get() + 1);
+                most.set(now.get().max(most.get()));
+                tokio::task::yield_now().await;
+                now.set(now.get() - 1);
+                Ok::<(), ()>(())
+            };
+            let outcome = slow_start(1000, body_bytes, call).await;
+            assert_eq!((outcome.succeeded.len(), most.get()), (1000, expected));
+        }
     }
 
     #[test]

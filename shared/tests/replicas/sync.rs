@@ -9,6 +9,7 @@ use shared::testing::apiserver::Server;
 use shared::testing::replicas::KEY;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{A_STATUS, Running, survives_kills, test};
+use shared::testing::{LARGE_BYTES, args_bytes, enlarged};
 
 use crate::{KIND, Operator, Owner, QUEUE, why};
 
@@ -81,6 +82,29 @@ fn a_creation_whose_answer_is_lost_makes_no_second_pod() {
         server.release_watches("pods");
         running.at_rest().await;
         assert_eq!((server.keys("pods").len(), server.count("create pods")), (3, 3));
+    });
+}
+
+#[test]
+fn a_large_template_is_read_when_pods_are_made_of_it_and_only_then() {
+    test(async {
+        let server = Server::new();
+        KIND.add(&server, 0);
+        server.change(KIND.resource, KEY, |owner| {
+            owner["spec"]["template"] = enlarged(owner["spec"]["template"].take());
+        });
+        let running = Running::start::<Operator>(&server, &[]);
+        running.at_rest().await;
+        let reads = || server.count(&format!("get {}", KIND.resource));
+        assert_eq!(reads(), 0);
+        KIND.scale(&server, 2);
+        running.at_rest().await;
+        let pods = server.list("pods");
+        assert_eq!(pods.iter().map(|pod| args_bytes(&pod["spec"])).collect::<Vec<_>>(), [LARGE_BYTES; 2]);
+        assert_eq!(reads(), 1);
+        KIND.scale(&server, 1);
+        running.pass(A_STATUS).await;
+        assert_eq!((server.keys("pods").len(), reads()), (1, 1));
     });
 }
 

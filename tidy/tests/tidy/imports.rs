@@ -210,7 +210,10 @@ fn reached<'a>(rooms: &'a BTreeMap<&str, BTreeSet<String>>, from: &'a str) -> BT
 #[test]
 fn no_rooms_import_each_other() {
     let sources = tree::sources();
-    let crates = tree::operators().into_iter().map(|name| format!("operators/{name}")).chain(["shared", "cli", "e2e", "bench", "facts"].map(str::to_owned));
+    let crates = tree::operators()
+        .into_iter()
+        .map(|name| format!("operators/{name}"))
+        .chain(["shared", "cli", "e2e", "bench", "facts"].map(str::to_owned));
     let circles = crates.flat_map(|name| {
         let source = format!("{name}/src");
         Crate::new(&source, &sources).circles(&source)

@@ -12,7 +12,9 @@ use crate::support::{DEADLINE, Scene, deployment};
 pub(super) const NEEDS: &[&str] = &["garbage-collector-operator", "replicaset-operator"];
 
 pub(super) async fn live(scene: &Scene) -> Result<()> {
-    let web = deployment("web", 3);
+    let mut web = deployment("web", 3);
+    // Too large for a cache: its rollback reads the ReplicaSet.
+    web["spec"]["template"]["metadata"]["annotations"] = json!({"large": "x".repeat(64 * 1024)});
     scene.apply(&web).await?;
     scene.rolled_out("web").await?;
     scene.kubectl("set env deployment/web STEP=2").await?;

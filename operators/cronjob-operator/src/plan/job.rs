@@ -7,6 +7,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use shared::api::object::Kind;
 use shared::api::owner::OwnerReference;
 use shared::api::raw::{RawObject, raw_of};
@@ -62,9 +63,9 @@ struct Metadata<'a> {
     owner_references: [OwnerReference<'a>; 1],
 }
 
-/// The JSON of the Job.
-pub fn body(cron_job: &CronJob, due: Timestamp) -> Result<String, InvalidTemplate> {
-    let template: Option<Template<'_>> = serde_json::from_str(cron_job.spec.job_template.get())?;
+/// The JSON of the Job of a CronJob with this template.
+pub fn body(cron_job: &CronJob, template: &RawValue, due: Timestamp) -> Result<String, InvalidTemplate> {
+    let template: Option<Template<'_>> = serde_json::from_str(template.get())?;
     let Template { metadata, spec } = template.unwrap_or_default();
     let TemplateMetadata { labels, annotations } = metadata.unwrap_or_default();
     let mut annotations = annotations.unwrap_or_default();

@@ -29,6 +29,8 @@ pub enum Reason {
     TooLate { due: Timestamp, deadline_seconds: i64, next: Option<Timestamp> },
     /// The run was started before.
     Started { due: Timestamp },
+    /// A run is due, and its job template has to be read first.
+    LargeTemplate { due: Timestamp },
     /// The job template is invalid.
     InvalidTemplate { due: Timestamp, error: String },
     /// The `concurrencyPolicy` is `Forbid`, and these Jobs are active.
@@ -58,6 +60,7 @@ impl fmt::Display for Reason {
                 write!(f, "{due} is more than {deadline_seconds}s ago")
             }
             Self::Started { due } => write!(f, "already started {due}"),
+            Self::LargeTemplate { due } => write!(f, "due {due}, but the job template is not read yet"),
             Self::InvalidTemplate { due, error: _ } => write!(f, "invalid job template for {due}"),
             Self::Forbidden { due, active: _ } => write!(f, "{due} waits for an active job"),
             Self::Due { due, missed: _, replaced: _ } => write!(f, "due {due}"),

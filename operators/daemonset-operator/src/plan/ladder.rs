@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 use shared::api::explain::Stage;
 use shared::api::owner::Claim;
+use shared::controllers::live_spec::{NotCached, read_spec};
 use shared::controllers::revisions::ControllerRevision;
 use shared::controllers::revisions::data::Unreadable;
 use shared::controllers::revisions::defaults::Unknown;
@@ -16,6 +17,7 @@ use shared::working::decisions::{LiveRead, stage};
 use super::claim::{plan_pod_claim, plan_revision_claim};
 use super::revisions::{RevisionPlan, Revisions, plan_live_read, plan_revisions, plan_truncation};
 use super::{Plan, plan, refusal};
+use crate::objects::DaemonSet;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 
@@ -29,6 +31,8 @@ pub enum Next {
     ClaimPods(Claim<Pod>),
     /// Read the data of the newest revision.
     ReadRevision(LiveRead<Unknown>),
+    /// Read the template, which the next stage copies.
+    ReadTemplate(LiveRead<NotCached>),
     /// Make the revision of the current template the last one.
     Revise(RevisionPlan),
     /// Create and delete pods.
@@ -70,13 +74,16 @@ impl Ladder {
         let (next, rung) = match std::mem::replace(&mut self.rung, Rung::Done) {
             Rung::ClaimRevisions => (Next::ClaimRevisions(plan_revision_claim(observed)), Rung::Done),
             Rung::ClaimPods(revisions) => (Next::ClaimPods(plan_pod_claim(observed)), Rung::ClaimPods(revisions)),
-            Rung::Revise => match plan_live_read(observed)? {
-                Some(live_read) => (Next::ReadRevision(live_read), Rung::Done),
-                None => (Next::Revise(plan_revisions(observed)?), Rung::Done),
+            Rung::Revise => match (revise(observed), read_spec(&*observed.set)) {
+                (Err(Unreadable::NotCached), Some(live_read)) => (Next::ReadTemplate(live_read), Rung::Revise),
+                (next, _) => (next?, Rung::Done),
             },
             Rung::Manage(revisions) => {
                 let plan = plan(observed, &revisions.hash, now);
-                (Next::Manage(plan, revisions.clone()), Rung::Truncate(revisions))
+                match read_spec(&*observed.set).filter(|_| !plan.create.is_empty()) {
+                    Some(live_read) => (Next::ReadTemplate(live_read), Rung::Manage(revisions)),
+                    None => (Next::Manage(plan, revisions.clone()), Rung::Truncate(revisions)),
+                }
             }
             // Pods that are not seen yet may be of any revision.
             Rung::Truncate(_) if observed.outstanding.is_some() => return Ok(None),
@@ -104,6 +111,12 @@ impl Ladder {
     #[must_use]
     pub fn read(self, data: Arc<RawValue>) -> Self {
         Self { observed: Observed { newest_data: Some(data), ..self.observed }, rung: Rung::Revise }
+    }
+
+    /// Continue with the DaemonSet and its template.
+    #[must_use]
+    pub fn completed(self, set: Arc<DaemonSet>) -> Self {
+        Self { observed: Observed { set, ..self.observed }, ..self }
     }
 
     /// Continue with the revision of the current template, whose hash pods carry now if they were `relabelled`.
@@ -136,6 +149,7 @@ impl Ladder {
                 Next::ClaimRevisions(claim) => return vec![stage(&claim)],
                 Next::ClaimPods(claim) => return vec![stage(&claim)],
                 Next::ReadRevision(live_read) => return vec![stage(&live_read)],
+                Next::ReadTemplate(live_read) => return vec![stage(&live_read)],
                 Next::Revise(plan) => return vec![stage(&plan)],
                 Next::Truncate(truncation) => {
                     stages.push(stage(&truncation));
@@ -145,4 +159,12 @@ impl Ladder {
         }
         stages
     }
+}
+
+/// The stage about the revision of the current template.
+fn revise(observed: &Observed) -> Result<Next, Unreadable> {
+    Ok(match plan_live_read(observed)? {
+        Some(live_read) => Next::ReadRevision(live_read),
+        None => Next::Revise(plan_revisions(observed)?),
+    })
 }

@@ -1,12 +1,14 @@
-//! The stages of a sync: claim, list pods if it matters, and act. `sync` executes each, and `preview` shows the next one.
+//! The stages of a sync: claim, list pods and read a template if it matters, and act. `sync` executes each, and `preview` shows the next one.
 
 use jiff::Timestamp;
 use shared::api::explain::Stage;
 use shared::api::owner::Claim;
+use shared::controllers::live_spec::NotCached;
 use shared::working::decisions::{LiveRead, stage};
 
 use super::claim::plan_claim;
 use super::live_read::{Unknown, plan_live_read};
+use super::template_read::{TemplateOf, plan_template_read};
 use super::{Plan, plan};
 use crate::objects::ReplicaSet;
 use crate::observe::Observed;
@@ -17,6 +19,8 @@ pub enum Next {
     Claim(Claim<ReplicaSet>),
     /// List the pods of old ReplicaSets.
     ListPods(LiveRead<Unknown>),
+    /// Read the template that the next step copies.
+    ReadTemplate(LiveRead<NotCached>, TemplateOf),
     /// Act.
     Act(Plan),
 }
@@ -33,7 +37,14 @@ pub fn next(observed: Observed, now: Timestamp) -> (Observed, Next) {
         observed.claimed(claim.owned)
     };
     let live_read = if observed.live_pods.is_none() { plan_live_read(&observed, now) } else { None };
-    let next = live_read.map_or_else(|| Next::Act(plan(&observed, now)), Next::ListPods);
+    if let Some(live_read) = live_read {
+        return (observed, Next::ListPods(live_read));
+    }
+    let plan = plan(&observed, now);
+    let next = match plan_template_read(&observed, &plan) {
+        Some((live_read, of)) => Next::ReadTemplate(live_read, of),
+        None => Next::Act(plan),
+    };
     (observed, next)
 }
 
@@ -43,6 +54,7 @@ impl Next {
         match self {
             Self::Claim(claim) => stage(claim),
             Self::ListPods(live_read) => stage(live_read),
+            Self::ReadTemplate(live_read, _) => stage(live_read),
             Self::Act(plan) => stage(plan),
         }
     }

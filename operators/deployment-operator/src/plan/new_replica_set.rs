@@ -40,7 +40,7 @@ pub(super) fn create(observed: &Observed, sets: &ReplicaSets<'_>) -> Step {
         replicas,
         min_ready_seconds: spec.min_ready_seconds,
         selector: Json(with_match_label(&spec.selector.0, POD_TEMPLATE_HASH, &hash)),
-        template: spec.template.with_label(POD_TEMPLATE_HASH, &hash),
+        template: spec.template.with_hash(&hash),
     }))
 }
 

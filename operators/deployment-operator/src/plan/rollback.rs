@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use shared::api::intern::Text;
 use shared::api::object::Kind;
-use shared::api::template::POD_TEMPLATE_HASH;
 use shared::working::events::PlannedEvent;
 
 use super::new_replica_set::create;
@@ -90,7 +89,7 @@ fn to_template(
         return Err((reasons::ROLLBACK_TEMPLATE_UNCHANGED, message));
     }
     let (set, remove) = annotation_changes(&deployment.metadata.annotations, &replica_set.metadata.annotations);
-    let template = replica_set.spec.template.without_label(POD_TEMPLATE_HASH);
+    let template = replica_set.spec.template.without_hash();
     let message = format!("Rolled back deployment {name:?} to revision {revision}");
     Ok(Rollback {
         to: Some(RollbackTarget { template, set, remove, revision }),

@@ -49,6 +49,9 @@ pub enum InvalidTemplate {
     NoLabels(#[from] NoLabels),
     #[error("unable to create pods, the template has no spec")]
     NoSpec,
+    /// The cache has no room for it, and it was not read yet.
+    #[error("unable to create pods, the template was not read")]
+    NotRead,
     /// A field does not decode.
     #[error("unable to create pods, cannot read {field} of the template: {error}")]
     Unreadable { field: &'static str, error: String },
@@ -89,6 +92,9 @@ impl<'a> NewPods<'a> {
     /// Reads the changed fields of the Job's template.
     pub fn of(job: &'a Job) -> Result<Self, InvalidTemplate> {
         let template = &job.spec.template;
+        if template.left_out() > 0 {
+            return Err(InvalidTemplate::NotRead);
+        }
         let labels = template.labels();
         if labels.is_empty() {
             return Err(NoLabels.into());

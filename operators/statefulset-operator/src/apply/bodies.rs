@@ -133,7 +133,8 @@ pub(super) fn pod_patch(set: &StatefulSet, ordinal: i64, identity: bool, storage
 ///
 /// Upstream: `getPersistentVolumeClaims`, `stateful_set_utils.go`.
 pub(super) fn claim_body(set: &StatefulSet, template: &ClaimTemplate, name: &str) -> serde_json::Result<Bytes> {
-    let mut claim = RawObject::parse(template.json())?;
+    let json = template.json().ok_or_else(|| serde::de::Error::custom("it is not cached"))?;
+    let mut claim = RawObject::parse(json)?;
     let served = claim.get("metadata").map_or_else(Box::default, ToOwned::to_owned);
     let mut metadata = RawObject::parse(&served)?;
     let labels = metadata.get("labels").map(|json| serde_json::from_str::<Labels>(json.get()));

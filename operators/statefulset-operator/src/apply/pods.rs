@@ -101,6 +101,11 @@ impl<'a> OfSet<'a> {
         Ok(Self { writer, set, revisions, current })
     }
 
+    /// About how long the body of a pod is.
+    fn body_bytes(&self) -> usize {
+        self.set.spec.template.bytes().max(self.current.as_ref().map_or(0, PodTemplate::bytes))
+    }
+
     fn control(&self) -> KeyControl<'a> {
         self.writer.control_of(self.set)
     }
@@ -109,7 +114,7 @@ impl<'a> OfSet<'a> {
     pub(super) async fn carry_out(&self, steps: &[Step], is_ordered: bool) -> anyhow::Result<()> {
         if !is_ordered {
             let SlowStart { succeeded: _, failed, skipped: _ } =
-                slow_start(steps.len(), |at| self.step(&steps[at])).await;
+                slow_start(steps.len(), self.body_bytes(), |at| self.step(&steps[at])).await;
             return all_of(failed);
         }
         for step in steps {

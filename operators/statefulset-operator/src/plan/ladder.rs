@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 use shared::api::explain::Stage;
 use shared::api::owner::Claim;
+use shared::controllers::live_spec::{NotCached, read_spec};
 use shared::controllers::rejections::Rejections;
 use shared::controllers::revisions::ControllerRevision;
 use shared::controllers::revisions::data::Unreadable;
@@ -18,6 +19,7 @@ use super::claim::{plan_pod_claim, plan_revision_claim};
 use super::revisions::{RevisionPlan, Revisions, plan_live_read, plan_revisions, plan_truncation, revisions_with};
 use super::{Plan, plan};
 use crate::flags::gates::FeatureGates;
+use crate::objects::StatefulSet;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 
@@ -31,6 +33,8 @@ pub enum Next {
     ClaimPods(Claim<Pod>),
     /// Read the data of the newest revision.
     ReadRevision(LiveRead<Unknown>),
+    /// Read the templates, which the next stage copies.
+    ReadTemplate(LiveRead<NotCached>),
     /// Make the revision of the current template the last one.
     Revise(RevisionPlan),
     /// Write pods, their volume claims and the status.
@@ -71,13 +75,16 @@ impl Ladder {
             }
             Rung::ClaimRevisions => (Next::ClaimRevisions(plan_revision_claim(observed)), Rung::ClaimPods),
             Rung::ClaimPods => (Next::ClaimPods(plan_pod_claim(observed)), Rung::Done),
-            Rung::Revise => match plan_live_read(observed)? {
-                Some(live_read) => (Next::ReadRevision(live_read), Rung::Done),
-                None => (Next::Revise(plan_revisions(observed)?), Rung::Done),
+            Rung::Revise => match (revise(observed), read_spec(&*observed.set)) {
+                (Err(Unreadable::NotCached), Some(live_read)) => (Next::ReadTemplate(live_read), Rung::Revise),
+                (next, _) => (next?, Rung::Done),
             },
             Rung::Manage(revisions) => {
                 let plan = plan(observed, revisions, gates, now);
-                (Next::Manage(plan, revisions.clone()), Rung::Truncate(revisions.clone()))
+                match read_spec(&*observed.set).filter(|_| plan.copies_template(revisions)) {
+                    Some(live_read) => (Next::ReadTemplate(live_read), Rung::Manage(revisions.clone())),
+                    None => (Next::Manage(plan, revisions.clone()), Rung::Truncate(revisions.clone())),
+                }
             }
             Rung::Truncate(revisions) => (Next::Truncate(plan_truncation(observed, revisions)), Rung::Done),
             Rung::Done => return Ok(None),
@@ -96,6 +103,12 @@ impl Ladder {
     #[must_use]
     pub fn read(self, data: Arc<RawValue>) -> Self {
         Self { observed: Observed { newest_data: Some(data), ..self.observed }, rung: Rung::Revise }
+    }
+
+    /// Continue with the StatefulSet and its templates.
+    #[must_use]
+    pub fn completed(self, set: Arc<StatefulSet>) -> Self {
+        Self { observed: Observed { set, ..self.observed }, ..self }
     }
 
     /// Continue with the revision of the current template.
@@ -135,6 +148,7 @@ impl Ladder {
                 Next::ClaimRevisions(claim) => return vec![stage(&claim)],
                 Next::ClaimPods(claim) => return vec![stage(&claim)],
                 Next::ReadRevision(live_read) => return vec![stage(&live_read)],
+                Next::ReadTemplate(live_read) => return vec![stage(&live_read)],
                 Next::Truncate(truncation) => {
                     stages.push(stage(&truncation));
                     self
@@ -143,4 +157,12 @@ impl Ladder {
         }
         stages
     }
+}
+
+/// The stage about the revision of the current template.
+fn revise(observed: &Observed) -> Result<Next, Unreadable> {
+    Ok(match plan_live_read(observed)? {
+        Some(live_read) => Next::ReadRevision(live_read),
+        None => Next::Revise(plan_revisions(observed)?),
+    })
 }

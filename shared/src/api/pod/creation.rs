@@ -55,6 +55,7 @@ pub fn pod_body_with<S: Serialize>(
     if labels.is_empty() {
         return Err(NoLabels);
     }
+    debug_assert_eq!(template.left_out(), 0, "a large template has to be read before");
     let metadata = Metadata {
         generate_name: pod_name_prefix(owner.key.name()),
         labels,

@@ -116,7 +116,8 @@ impl Writer {
         let key = &owner.meta().key;
         self.expectations.expect(key, count, [], self.ctx.now());
         let about = owner.reference();
-        let started = slow_start(count, |_| self.create_pod(owner, &about, body.clone())).await;
+        // All have the same body in common.
+        let started = slow_start(count, 0, |_| self.create_pod(owner, &about, body.clone())).await;
         self.expectations.creations_observed(key, started.skipped);
         started.failed.first().map(ToString::to_string)
     }

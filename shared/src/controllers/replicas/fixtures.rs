@@ -9,7 +9,7 @@ use crate::api::object::Meta;
 use crate::api::resource::REPLICA_SETS;
 use crate::testing::{ObjectBuilder, object};
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Set {
     metadata: Meta,
     #[serde(deserialize_with = "ReplicaSpec::with_label_selector")]
@@ -26,6 +26,9 @@ impl ReplicaOwner for Set {
     const ARE_COMMON: bool = true;
     fn spec(&self) -> &ReplicaSpec {
         &self.spec
+    }
+    fn with_spec(&self, spec: ReplicaSpec) -> Self {
+        Self { spec, ..self.clone() }
     }
     fn status(&self) -> &ReplicaStatus {
         &self.status

@@ -19,6 +19,7 @@ use crate::api::owner::{Claim, claim};
 use crate::api::pod::ranking::{Rule, Scale, first_to_go};
 use crate::api::pod::{Phase, PodView};
 use crate::api::selector::{InvalidSelector, Selector};
+use crate::controllers::live_spec::{NotCached, read_spec};
 use crate::controllers::rejections::Held;
 use crate::working::decisions::{self, LiveRead, Reasoned};
 use crate::working::expectations::Outstanding;
@@ -107,6 +108,11 @@ pub fn plan_live_read<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -
     let pods = || observed.ended.iter().map(|pod| pod.key.name().to_owned()).collect();
     let step = "read pods that have ended";
     is_needed.then(|| LiveRead { step, reason: Unknown::Ended { pods: pods() } })
+}
+
+/// Plans to read the template if pods are made of it and the cache has no room for it.
+pub fn plan_template_read<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Option<LiveRead<NotCached>> {
+    read_spec(&*observed.owner).filter(|_| plan(observed, now).create > 0)
 }
 
 /// Decides what to do about the pods of an owner. Where nodes reject them, upstream replaces them at once.

@@ -11,16 +11,17 @@ use super::apply::{Outcome, Writer};
 use super::changes::owner_changed;
 use super::memory::Rejected;
 use super::observe::{Caches, Informers, Observed};
-use super::plan::{Plan, Reason, plan, plan_live_read};
+use super::plan::{Plan, Reason, plan, plan_live_read, plan_template_read};
 use super::status::{MIN_READY, ReplicaStatus, next_check, next_status};
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
+use crate::controllers::live_spec::complete;
 use crate::controllers::pod_control::PodControl;
 use crate::controllers::rejections::HELD_BACK;
 use crate::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use crate::process::run::Setup;
 use crate::working::context::ControllerContext;
-use crate::working::decisions::first_stage;
+use crate::working::decisions::{first_stage, stage};
 use crate::working::queue::Queue;
 use crate::working::worker::{Controller, Requeue};
 
@@ -101,6 +102,14 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
             return Ok(Requeue::Done);
         };
         let now = self.ctx.now();
+        let observed = match plan_template_read(&observed, now) {
+            None => observed,
+            Some(read) => {
+                self.ctx.decide(key, &read);
+                let owner = complete(self.ctx.control(), &observed.owner).await?;
+                Observed { owner, ..observed }
+            }
+        };
         let plan = plan(&observed, now);
         self.ctx.decide(key, &plan);
         if let Reason::InvalidSelector { error } = &plan.reason {
@@ -126,7 +135,10 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let now = self.ctx.now();
         let observed = self.observe(key, now);
-        let first = |observed: &Observed<T>| first_stage(plan_live_read(observed, now), || plan(observed, now));
+        let first = |observed: &Observed<T>| match plan_live_read(observed, now) {
+            Some(read) => stage(&read),
+            None => first_stage(plan_template_read(observed, now), || plan(observed, now)),
+        };
         observed.iter().map(first).collect()
     }
 }

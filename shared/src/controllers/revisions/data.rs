@@ -37,6 +37,9 @@ pub enum Unreadable {
     /// It is not even JSON, or another type stands in a place of the template.
     #[error("cannot read the template: {0}")]
     Json(#[from] serde_json::Error),
+    /// The cache has no room for the template, and it was not read yet.
+    #[error("cannot read the template: it is not cached")]
+    NotCached,
     /// No template of the API is nested so deeply.
     #[error("cannot read the template: it has more than {DEPTH_MAX} levels")]
     TooDeep,
@@ -51,6 +54,9 @@ impl Data {
     ///
     /// Upstream: `getPatch`, `pkg/controller/statefulset/stateful_set_utils.go` and `pkg/controller/daemon/update.go`.
     pub fn of(template: &PodTemplate, numbers: Numbers) -> Result<Self, Unreadable> {
+        if template.left_out() > 0 {
+            return Err(Unreadable::NotCached);
+        }
         let (template, replace) = (to_raw_value(template)?, raw_of(&PATCH.1));
         let fields: Option<BTreeMap<String, &RawValue>> = serde_json::from_str(template.get())?;
         let mut fields = fields.unwrap_or_default();
@@ -133,6 +139,15 @@ impl<'de> Deserialize<'de> for Fingerprint {
         let data: Box<RawValue> = Deserialize::deserialize(deserializer)?;
         Ok(Self::of(&data))
     }
+}
+
+/// The template as a cache [keeps](PodTemplate::kept) it, with its fingerprint in place of its text.
+pub fn kept(template: PodTemplate, numbers: Numbers) -> PodTemplate {
+    if template.is_large() {
+        // It is noted. An unreadable template is an error where its revision is looked for.
+        let _ = Fingerprint::of_template(&template, numbers);
+    }
+    template.kept()
 }
 
 /// The template in the data of a revision.

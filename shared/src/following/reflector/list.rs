@@ -3,9 +3,7 @@
 use super::{Reflector, Stop, Store};
 use crate::api::object::Versioned;
 use crate::transport::client::list::Broken;
-use crate::transport::client::page::{Item, Page};
-
-const PAGE: usize = 500;
+use crate::transport::client::page::{Item, Page, PageSize};
 
 impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     /// The whole list, in the form that costs the server least.
@@ -36,11 +34,10 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     }
 
     async fn list_in_pages(&mut self) -> Result<(), Stop> {
-        let limit = PAGE.to_string();
-        let (mut live, mut token) = (Vec::new(), String::new());
+        let (mut live, mut token, mut size) = (Vec::new(), String::new(), PageSize::default());
         loop {
-            let path = self.source.path(&[("limit", &limit), ("continue", &token)]);
-            let body = self.client.page(&path, self.source.accept, &self.source.resource).await?;
+            let path = |limit: &str| self.source.path(&[("limit", limit), ("continue", &token)]);
+            let body = self.client.page(path, self.source.accept, &self.source.resource, &mut size).await?;
             self.source.health.hears();
             let page = Page::read(&body).map_err(|error| Stop::Failed(error.to_string()))?;
             live.extend(page.items.into_iter().filter_map(|item| self.decode(item).ok()));

@@ -8,8 +8,10 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body;
 
-/// A size that a page of 500 of the largest objects that etcd takes does not reach in practice.
+/// A size that no single object reaches.
 pub(super) const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// A page is in memory twice for a moment. Of ordinary objects, 500 need less.
+pub(super) const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A `Status` has a few hundred bytes, and a proxy's page a few thousand.
 pub(super) const REFUSAL_BYTES_MAX: usize = 1024 * 1024;
 

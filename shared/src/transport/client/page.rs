@@ -1,14 +1,68 @@
 //! One page of a list, in the form in which it came; its objects are read one by one, so that one that cannot be read
 //! costs no other.
 //!
+//! A page has fewer objects where those are large, so that one user's objects do not fill this process's memory.
 //! Left out: asking for the next page, which is the reader's.
 
+use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::bounded::{ANSWER_BYTES_MAX, PAGE_BYTES_MAX};
+use super::{Accept, Client};
 use crate::api::object::ResourceVersion;
 use crate::api::protobuf;
+use crate::api::resource::Resource;
 use crate::api::unreadable::read_alone;
+use crate::transport::api_error::ApiError;
+
+/// How many objects the pages of one list have.
+#[derive(Clone, Copy)]
+pub(crate) struct PageSize(usize);
+
+impl PageSize {
+    /// How much smaller the next try is after a page that was too large.
+    const STEP: usize = 8;
+
+    /// A single object.
+    pub(crate) const ONE: Self = Self(1);
+
+    /// The size after a page that was too large; none after one of a single object.
+    fn smaller(self) -> Option<Self> {
+        (self.0 > 1).then(|| Self((self.0 / Self::STEP).max(1)))
+    }
+
+    /// The bytes that a page may have.
+    fn bytes_max(self) -> usize {
+        if self.0 > 1 { PAGE_BYTES_MAX } else { ANSWER_BYTES_MAX }
+    }
+}
+
+impl Default for PageSize {
+    fn default() -> Self {
+        Self(500)
+    }
+}
+
+impl Client {
+    /// GET of one page of a list of such objects, which [`Page::read`] takes apart. `path` gives the path for a limit of
+    /// objects; `size` becomes smaller if that many are too large.
+    pub(crate) async fn page(
+        &self,
+        path: impl Fn(&str) -> String,
+        accept: Accept,
+        resource: &Resource,
+        size: &mut PageSize,
+    ) -> Result<Bytes, ApiError> {
+        loop {
+            let answer = self.page_within(&path(&size.0.to_string()), accept, resource, size.bytes_max()).await;
+            match (answer, size.smaller()) {
+                (Err(ApiError::TooLarge { .. }), Some(smaller)) => *size = smaller,
+                (answer, _) => return answer,
+            }
+        }
+    }
+}
 
 pub(crate) struct Page<'a> {
     pub(crate) metadata: PageMeta,
