@@ -7,7 +7,7 @@
 pub mod apply;
 pub mod changes;
 #[cfg(test)]
-pub(crate) mod fixtures;
+mod fixtures;
 pub mod memory;
 pub mod observe;
 pub mod plan;

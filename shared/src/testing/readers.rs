@@ -144,12 +144,12 @@ fn objects() -> Vec<Vec<u8>> {
 fn template(json: &[u8]) {
     let Ok(json) = serde_json::from_slice::<Box<RawValue>>(json) else { return };
     let Ok(template) = PodTemplate::from_json(json) else { return };
-    let labeled = template.with_label("pod-template-hash", "x");
+    let labeled = template.with_hash("x");
     let _ = (
         template.equals_ignoring_hash(&labeled),
         template.hash(Some(3)),
         template.meaning(),
-        labeled.without_label("pod-template-hash").hash(None),
+        labeled.without_hash().hash(None),
     );
     for numbers in [Numbers::Floats, Numbers::Integers] {
         let _ = Data::of(&template, numbers).map(|data| data.fingerprint());
