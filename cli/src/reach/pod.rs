@@ -8,7 +8,7 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 use shared::api::names::is_dns1123_subdomain;
 
-use crate::read::why_not;
+use crate::words::why_not;
 
 const PORT: u16 = 10257;
 

@@ -10,7 +10,7 @@ use kube::{Api, Client};
 use shared::api::explain::AUDIENCE;
 use tokio::sync::Mutex;
 
-use crate::read::why_not;
+use crate::words::why_not;
 
 /// The minimum that the apiserver grants.
 const SECONDS: i64 = 600;
