@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use http::Uri;
 use shared::process::flags::GoDuration;
 
-use crate::reach::parse_server;
+use crate::reach::{Server, parse_server};
 
 /// Explain why an object is stuck, and show the state of the operators.
 ///
@@ -36,12 +35,13 @@ pub(crate) struct ClusterFlags {
     /// Namespace of the operators' Leases and pods.
     #[arg(long, global = true, default_value = "kube-system", value_name = "NAMESPACE")]
     pub(crate) operators_namespace: String,
-    /// `ServiceAccount` in the operators' namespace whose token is sent to operators if the kubeconfig has none.
+    /// `ServiceAccount` in the operators' namespace whose token is sent to operators: they answer what it may see.
     #[arg(long, global = true, default_value = "operators-viewer", value_name = "NAME")]
     pub(crate) as_service_account: String,
-    /// Address of an operator outside the cluster: deployment-operator=https://127.0.0.1:1234. It receives your token.
-    #[arg(long = "server", global = true, value_parser = parse_server, value_name = "OPERATOR=URL")]
-    pub(crate) server: Vec<(String, Uri)>,
+    /// Address of an operator outside the cluster: deployment-operator=https://127.0.0.1:1234. On another machine, with
+    /// its certificate: deployment-operator=https://10.0.0.1:10257,tls.crt
+    #[arg(long = "server", global = true, value_parser = parse_server, value_name = "OPERATOR=URL[,FILE]")]
+    pub(crate) server: Vec<(String, Server)>,
     /// File with one --server value on each line.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) servers: Option<PathBuf>,

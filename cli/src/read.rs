@@ -16,6 +16,7 @@ use crate::discovery::{Kind, Kinds};
 use crate::evidence::{Evidence, Target, Unread};
 use crate::reach::Reach;
 use crate::words::nearest;
+pub(crate) use crate::words::why_not;
 
 const PAGE: usize = 500;
 const PAGES_MAX: usize = 40;
@@ -110,13 +111,6 @@ pub(crate) async fn list(client: &Client, path: &str, query: &str) -> Result<Vec
         }
     }
     Ok(all)
-}
-
-pub(crate) fn why_not(error: &kube::Error) -> String {
-    if let kube::Error::Api(status) = error {
-        return if status.code == 403 { "permission denied".to_owned() } else { status.message.clone() };
-    }
-    error.to_string()
 }
 
 impl Reader<'_> {

@@ -39,10 +39,9 @@ pub struct Session {
 impl Session {
     pub async fn new(config: Config, options: ReachOptions) -> Result<Self> {
         let server = config.cluster_url.to_string();
-        let auth = config.auth_info.clone();
         let client = Client::try_from(config).context("cannot make a client")?;
         let kinds = Kinds::read(&client).await.with_context(|| format!("cannot reach the cluster at {server}"))?;
-        let reach = Reach::new(client.clone(), auth, options);
+        let reach = Reach::new(client.clone(), options);
         Ok(Self { client, reach, clock: Clock::system(), kinds })
     }
 

@@ -45,17 +45,14 @@ pub async fn survey(client: &Client, reach: &Reach, kinds: &Kinds, now: impl Fn(
             operator: name.to_owned(),
             ready: pods.map(|pods| ready(pods, name)),
             lease: lease.map_or(Lookup::Absent, Lookup::Found),
-            silence: pods.and_then(|pods| foreign_account(pods, &pod, name)),
             ..Surveyed::default()
         };
         if both_since(&surveyed.lease, &manager, now()).is_some() {
             surveyed.wrote = manager_wrote(client, kinds, name).await;
         }
-        if surveyed.silence.is_none() {
-            match reach.ask(name, &pod, STATUS_PATH).await {
-                Ok(said) => surveyed.said = Some(said),
-                Err(error) => surveyed.silence = Some(format!("{error:#}")),
-            }
+        match reach.ask(name, &pod, STATUS_PATH).await {
+            Ok(said) => surveyed.said = Some(said),
+            Err(error) => surveyed.silence = Some(format!("{error:#}")),
         }
         surveyed
     });
@@ -67,13 +64,6 @@ pub async fn survey(client: &Client, reach: &Reach, kinds: &Kinds, now: impl Fn(
 fn is_operator(name: &str) -> bool {
     let controller = controller_of(name);
     name.ends_with("-operator") && CONTROLLERS.iter().any(|(known, _)| *known == controller)
-}
-
-/// The leader's pod must run as the operator, because it is sent a token.
-fn foreign_account(pods: &[Value], pod: &str, operator: &str) -> Option<String> {
-    let found = pods.iter().map(Object).find(|found| found.name() == pod)?;
-    let account = found.text("/spec/serviceAccountName");
-    (account != operator).then(|| format!("its leader {pod} runs as ServiceAccount {account:?}: no token sent"))
 }
 
 /// Last status write of kube-controller-manager on the operator's objects, first page only.
@@ -90,8 +80,6 @@ fn ready(pods: &[Value], operator: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -100,16 +88,5 @@ mod tests {
         for name in ["prometheus-operator", "deployment-controller", "kube-controller-manager", "-operator"] {
             assert!(!is_operator(name), "{name}");
         }
-    }
-
-    #[test]
-    fn a_leader_that_runs_as_somebody_else_is_sent_no_token() {
-        let pod =
-            |name: &str, account: &str| json!({"metadata": {"name": name}, "spec": {"serviceAccountName": account}});
-        let pods = [pod("a", "job-operator"), pod("b", "robot")];
-        assert_eq!(foreign_account(&pods, "a", "job-operator"), None);
-        let said = "its leader b runs as ServiceAccount \"robot\": no token sent".to_owned();
-        assert_eq!(foreign_account(&pods, "b", "job-operator"), Some(said));
-        assert_eq!(foreign_account(&pods, "c", "job-operator"), None, "it runs in no pod that is seen");
     }
 }

@@ -84,6 +84,14 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// Why the apiserver did not do it.
+pub(crate) fn why_not(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error {
+        return if status.code == 403 { "permission denied".to_owned() } else { status.message.clone() };
+    }
+    error.to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -27,17 +27,10 @@ pub(crate) async fn command(
     let PreflightFlags { operators: names, program, timeout, output } = flags;
     let config = config_of(kubeconfig.clone(), context.clone()).await?;
     kubeconfig.current_context = context.or(kubeconfig.current_context);
-    let auth = config.auth_info.clone();
     let client = Client::try_from(config).context("cannot make a client")?;
     let options = PreflightOptions { operators: operators(&names)?, program, kubeconfig, timeout: timeout.0, reach };
     let clock = Clock::system();
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    // Shadows end when the future that runs them is dropped.
-    let found = tokio::select! {
-        found = preflight((client, auth), options, || clock.now(), &progress) => found?,
-        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
-        _ = terminate.recv() => bail!("interrupted"),
-    };
+    let found = until_interrupted(preflight(client, options, || clock.now(), &progress)).await?;
     if std::io::stderr().is_terminal() {
         eprint!("{CLEAR_LINE}");
     }
@@ -46,6 +39,20 @@ pub(crate) async fn command(
         Outcome::Clear => Ok(Verdict::Well),
         Outcome::NotClear => Ok(Verdict::Stuck),
         Outcome::Unanswered => bail!("some shadows gave no answer"),
+    }
+}
+
+/// Drops the work on Ctrl-C, on SIGTERM, and when the terminal is closed: shadows and their files go with it.
+pub(super) async fn until_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let listen = |kind| signal(kind).context("cannot listen for signals");
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hangup = listen(SignalKind::hangup())?;
+    tokio::select! {
+        done = work => done,
+        _ = interrupt.recv() => bail!("interrupted"),
+        _ = terminate.recv() => bail!("interrupted"),
+        _ = hangup.recv() => bail!("interrupted"),
     }
 }
 

@@ -11,7 +11,7 @@ use http::Request;
 use jiff::Timestamp;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::api::PostParams;
-use kube::config::{AuthInfo, Kubeconfig};
+use kube::config::Kubeconfig;
 use kube::{Api, Client};
 use serde_json::Value;
 use shared::api::explain::{SHADOW_PATH, ShadowReport};
@@ -51,7 +51,6 @@ pub struct PreflightOptions {
 
 struct Cluster {
     client: Client,
-    auth: AuthInfo,
     reach: ReachOptions,
     manager: Manager,
     manager_flags: Option<Flags>,
@@ -60,7 +59,7 @@ struct Cluster {
 
 /// Runs the shadows and all checks, and calls `progress` on each change.
 pub async fn preflight(
-    (client, auth): (Client, AuthInfo),
+    client: Client,
     options: PreflightOptions,
     now: impl Fn() -> Timestamp,
     progress: &impl Fn(&BTreeMap<&'static str, String>),
@@ -74,7 +73,7 @@ pub async fn preflight(
     let controllers = manager_flags.as_ref().map(controllers);
     let denied = denied(&client, &operators).await?;
     let manager = Manager { lease: manager_lease, controllers };
-    let cluster = Cluster { client, auth, reach, manager, manager_flags, denied };
+    let cluster = Cluster { client, reach, manager, manager_flags, denied };
     let states = std::cell::RefCell::new(BTreeMap::new());
     let report_progress = |operator: &'static str, state: String| {
         if states.borrow_mut().insert(operator, state.clone()) != Some(state) {
@@ -142,12 +141,9 @@ impl Cluster {
         timeout: Duration,
         report_progress: &impl Fn(&'static str, String),
     ) -> (Option<ShadowReport>, Option<String>) {
-        let servers = match shadow.address() {
-            Ok(address) => Servers::from([(operator.to_owned(), address)]),
-            Err(error) => return (None, Some(format!("{error:#}"))),
-        };
+        let servers = Servers::from([(operator.to_owned(), shadow.server())]);
         let options = ReachOptions { servers, ..self.reach.clone() };
-        let reach = Reach::new(self.client.clone(), self.auth.clone(), options);
+        let reach = Reach::new(self.client.clone(), options);
         if let Err(error) = reach.token().await {
             return (None, Some(format!("{error:#}")));
         }

@@ -1,5 +1,5 @@
-//! TLS to an operator, without verifying its self-signed certificate. The apiserver has authenticated the pod behind
-//! a forwarded port; the user vouches for an address (`--server`), which receives a token.
+//! TLS to an operator, whose certificate nobody signed. Behind a forwarded port the apiserver has authenticated the
+//! node, and an address is on this machine; elsewhere only the given certificate is accepted.
 
 use std::sync::Arc;
 
@@ -10,30 +10,37 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use tokio_rustls::TlsConnector;
 
-pub(crate) fn connector() -> Result<TlsConnector> {
+/// Accepts this certificate alone; without one, any.
+pub(super) fn connector(certificate: Option<CertificateDer<'static>>) -> Result<TlsConnector> {
     let provider = Arc::new(ring::default_provider());
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .context("cannot set up TLS")?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+        .with_custom_certificate_verifier(Arc::new(Verifier { provider, certificate }))
         .with_no_client_auth();
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
 #[derive(Debug)]
-struct AcceptAny(Arc<CryptoProvider>);
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    certificate: Option<CertificateDer<'static>>,
+}
 
-impl ServerCertVerifier for AcceptAny {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
-        _: &CertificateDer<'_>,
+        certificate: &CertificateDer<'_>,
         _: &[CertificateDer<'_>],
         _: &ServerName<'_>,
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
+        match &self.certificate {
+            Some(expected) if expected != certificate => Err(Error::General("another certificate".to_owned())),
+            Some(_) | None => Ok(ServerCertVerified::assertion()),
+        }
     }
 
     fn verify_tls12_signature(
@@ -42,7 +49,7 @@ impl ServerCertVerifier for AcceptAny {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -51,10 +58,10 @@ impl ServerCertVerifier for AcceptAny {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

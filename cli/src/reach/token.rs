@@ -1,19 +1,16 @@
-//! The token for operators: the kubeconfig's, or a ServiceAccount's. Operators ignore client certificates.
+//! The token for operators: a ServiceAccount's, for [`AUDIENCE`] alone.
 
-use std::collections::HashMap;
-
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail};
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
-use kube::config::{AuthInfo, ExecConfig};
 use kube::{Api, Client};
-use secrecy::ExposeSecret;
-use serde_json::{Value, json};
-use tokio::process::Command;
+use shared::api::explain::AUDIENCE;
 use tokio::sync::Mutex;
+
+use crate::words::why_not;
 
 /// The minimum that the apiserver grants.
 const SECONDS: i64 = 600;
@@ -89,55 +86,21 @@ impl TokenCache {
     }
 }
 
-pub(crate) async fn of_kubeconfig(auth: &AuthInfo) -> Result<Option<Token>> {
-    if let Some(token) = &auth.token {
-        return Ok(Some(Token { text: token.expose_secret().to_owned(), expires: None }));
-    }
-    if let Some(path) = &auth.token_file {
-        let token = tokio::fs::read_to_string(path).await.with_context(|| format!("cannot read {path}"))?;
-        return Ok(Some(Token { text: token.trim().to_owned(), expires: None }));
-    }
-    match &auth.exec {
-        Some(exec) => of_plugin(exec).await,
-        None => Ok(None),
-    }
-}
-
-/// Upstream: staging/src/k8s.io/client-go/plugin/pkg/client/auth/exec.
-async fn of_plugin(exec: &ExecConfig) -> Result<Option<Token>> {
-    let program = exec.command.as_deref().context("the kubeconfig's credential plugin has no command")?;
-    let version = exec.api_version.as_deref().unwrap_or("client.authentication.k8s.io/v1");
-    let info = json!({ "apiVersion": version, "kind": "ExecCredential", "spec": { "interactive": false } });
-    let of = |entry: &HashMap<String, String>| Some((entry.get("name")?.clone(), entry.get("value")?.clone()));
-    let output = Command::new(program)
-        .args(exec.args.iter().flatten())
-        .envs(exec.env.iter().flatten().filter_map(of))
-        .env("KUBERNETES_EXEC_INFO", info.to_string())
-        .output()
-        .await
-        .with_context(|| format!("cannot run the credential plugin {program}"))?;
-    ensure!(output.status.success(), "the credential plugin {program} exited with {}", output.status);
-    let answer: Value =
-        serde_json::from_slice(&output.stdout).with_context(|| format!("cannot parse the output of {program}"))?;
-    let text_at = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str);
-    let expires = text_at("/status/expirationTimestamp").and_then(|time| time.parse().ok());
-    Ok(text_at("/status/token").map(|text| Token { text: text.to_owned(), expires }))
-}
-
-pub(crate) async fn of_account(client: &Client, namespace: &str, name: &str) -> Result<Token> {
-    let request = TokenRequest {
-        spec: Some(TokenRequestSpec { expiration_seconds: Some(SECONDS), ..TokenRequestSpec::default() }),
-        ..TokenRequest::default()
+pub(crate) async fn request(client: &Client, namespace: &str, account: &str) -> Result<Token> {
+    let spec = TokenRequestSpec {
+        audiences: Some(vec![AUDIENCE.to_owned()]),
+        expiration_seconds: Some(SECONDS),
+        ..TokenRequestSpec::default()
     };
+    let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
-    let answer = accounts.create_token_request(name, &PostParams::default(), &request).await;
-    let answer = match answer {
+    let answer = match accounts.create_token_request(account, &PostParams::default(), &request).await {
         Ok(answer) => answer,
-        Err(kube::Error::Api(status)) if status.code == 404 => bail!(
-            "the kubeconfig has no token, and ServiceAccount {namespace}/{name} does not exist (kubectl apply -k manifests/viewer)"
-        ),
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            bail!("ServiceAccount {namespace}/{account} does not exist (kubectl apply -k manifests/viewer)")
+        }
         Err(error) => {
-            return Err(error).with_context(|| format!("cannot get a token of ServiceAccount {namespace}/{name}"));
+            bail!("cannot create a token of ServiceAccount {namespace}/{account}: {}", why_not(&error))
         }
     };
     let status = answer.status.unwrap_or_default();
@@ -148,6 +111,8 @@ pub(crate) async fn of_account(client: &Client, namespace: &str, name: &str) -> 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+
+    use anyhow::ensure;
 
     use super::*;
 

@@ -2,12 +2,13 @@
 
 mod questions;
 
+use anyhow::anyhow;
 use futures::future::join_all;
 use kube::Client;
 use serde_json::Value;
 use shared::api::explain::{Explanation, WHY_PATH};
 
-use super::{Reader, get, list};
+use super::{Reader, get, list, why_not};
 use crate::command_line::{Flags, parse};
 use crate::evidence::Asked;
 use crate::lease::Lease;
@@ -90,7 +91,12 @@ pub(crate) async fn ask(client: &Client, reach: &Reach, operator: &str, paths: &
         }
     };
     for path in paths {
-        match reach.ask::<Explanation>(operator, &pod, &format!("{WHY_PATH}{path}")).await {
+        // The operator answers what the account of the token may see. The caller gets no more than their own rights give.
+        let answer = match get(client, path).await {
+            Ok(_) => reach.ask::<Explanation>(operator, &pod, &format!("{WHY_PATH}{path}")).await,
+            Err(error) => Err(anyhow!("cannot get {path}: {}", why_not(&error))),
+        };
+        match answer {
             Ok(answer) => asked.answers.push(answer),
             Err(error) => {
                 asked.silence = Some(format!("{error:#}"));
@@ -104,8 +110,27 @@ pub(crate) async fn ask(client: &Client, reach: &Reach, operator: &str, paths: &
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use shared::api::explain::{Role, Subject};
 
     use super::*;
+    use crate::reach::fakes::{OPERATOR, Operator, apiserver, refusal};
+
+    #[tokio::test]
+    async fn an_operator_is_asked_only_about_what_the_caller_may_get() {
+        let (operator, version) = (OPERATOR.to_owned(), String::new());
+        let object = Subject::of_path("/api/v1/namespaces/a/pods/mine").unwrap();
+        let (role, time) = (Role::Leader, jiff::Timestamp::UNIX_EPOCH);
+        let answer = Explanation { operator, version, role, time, object, keys: Vec::new(), caches: Vec::new() };
+        let operator = Operator::start(serde_json::to_value(&answer).unwrap()).await.unwrap();
+        let (client, _) = apiserver(|asked| refusal(if asked.ends_with("/theirs") { 403 } else { 404 }));
+        let reach = operator.reach(client.clone(), operator.certificate.clone()).unwrap();
+        let paths = ["mine", "theirs"].map(|name| format!("/api/v1/namespaces/a/pods/{name}"));
+        let asked = ask(&client, &reach, OPERATOR, &paths).await;
+        assert_eq!(asked.answers, [answer], "what is gone, the caller may get");
+        assert_eq!(asked.silence.as_deref(), Some("cannot get /api/v1/namespaces/a/pods/theirs: permission denied"));
+        let seen = "/why/api/v1/namespaces/a/pods/mine Bearer for kubernetes-operators";
+        assert_eq!(operator.log.all(), [seen]);
+    }
 
     #[test]
     fn a_lease_is_held_by_the_pod_of_its_node_or_by_the_only_one() {

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use cli::preflight::{Answer, Inspected, Outcome, Preflight, PreflightOptions, operators, preflight};
-use cli::reach::{ReachOptions, Servers};
+use cli::reach::{ReachOptions, parse_server};
 use cli::run::Session;
 use cli::trace::{Link, Origin, Step, Trace};
 use e2e::cluster::{ClusterOptions, ControllerManager};
-use e2e::operator::upstream_controller;
+use e2e::operator::{Operator, upstream_controller};
 use futures::try_join;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::CronJob;
@@ -47,9 +47,8 @@ async fn look(scene: &Scene, names: &[&str]) -> Result<Preflight> {
         timeout: Duration::from_secs(120),
         reach: ReachOptions::default(),
     };
-    let auth = config.auth_info.clone();
     let clock = Clock::system();
-    let found = preflight((config.try_into()?, auth), options, || clock.now(), &|_| ()).await?;
+    let found = preflight(config.try_into()?, options, || clock.now(), &|_| ()).await?;
     let leases: Api<Lease> = Api::namespaced(scene.client.clone(), "kube-system");
     ensure!(leases.get_opt("deployment-operator").await?.is_none(), "a shadow holds a Lease");
     Ok(found)
@@ -202,11 +201,9 @@ fn a_trace_leads_from_an_edit_through_the_operators_to_an_endpoint_slice() -> Re
         let mut waiting = deployment("web", 1);
         waiting["spec"]["template"]["spec"]["nodeSelector"] = json!({"no": "node"});
         scene.apply(&waiting).await?;
-        let address = |port| format!("https://127.0.0.1:{port}").parse();
-        let servers: Servers = all
-            .iter()
-            .map(|operator| Ok((operator.name().to_owned(), address(operator.port())?)))
-            .collect::<Result<_>>()?;
+        let server =
+            |operator: &Operator| parse_server(&format!("{}=https://127.0.0.1:{}", operator.name(), operator.port()));
+        let servers = all.iter().map(server).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
         let config = e2e::kubeconfig::config(scene.cluster.kubeconfig()).await?;
         let session = Session::new(config, ReachOptions { servers, ..ReachOptions::default() }).await?;
         let traced = async |name: &str, is_told: fn(&Trace, &str) -> Result<()>| {

@@ -24,6 +24,10 @@ pub const STATUS_PATH: &str = "/debug/status";
 /// Where an operator that runs as a shadow lists what it would write.
 pub const SHADOW_PATH: &str = "/debug/shadow";
 
+/// The audience of tokens that are for operators alone: an apiserver does not take them, so an operator that was taken
+/// over cannot act as who asked it.
+pub const AUDIENCE: &str = "kubernetes-operators";
+
 /// The role of a replica at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,8 @@
 //! Peers take turns under that limit, and a question is asked once however many wait for its answer. A token is kept as
 //! a hash under a key of this process: a dump of its memory gives nobody a token. As upstream's
 //! delegating authentication and authorization: no token means `system:anonymous`, members of `system:masters` may see
-//! everything, and paths that are always allowed need no review.
+//! everything, and paths that are always allowed need no review. Beyond upstream's, a token may be for the audience
+//! [`AUDIENCE`] alone.
 //! Left out: client certificates, request headers of an aggregator, and retries: the next request asks again.
 //!
 //! Upstream: staging/src/k8s.io/apiserver/pkg/server/options/{authentication,authorization}.go.
@@ -15,6 +16,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode, Uri};
@@ -27,7 +30,7 @@ use tokio::time::{Instant, timeout};
 
 use super::turns::Turns;
 use super::{JSON, ServingError};
-use crate::api::explain::Subject;
+use crate::api::explain::{AUDIENCE, Subject};
 use crate::api::json;
 use crate::transport::api_error::ApiError;
 use crate::transport::client::{Accept, Client, Limit};
@@ -243,7 +246,11 @@ impl Auth {
         if let Some(known) = self.users.known(&hash) {
             return Ok(known);
         }
-        let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
+        let mut review =
+            json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
+        if is_for_operators(token) {
+            review["spec"]["audiences"] = json!([AUDIENCE]);
+        }
         self.reviewer.review(peer, TOKEN_REVIEWS, json(&review), || self.users.question(hash)).await
     }
 
@@ -282,6 +289,18 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = value.trim().split_once(' ')?;
     let token = token.split(' ').next().unwrap_or(token);
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// Whether the token claims to be for operators. A review names the audience that it is verified for, and without one
+/// that is the apiserver's own, which scrapers' tokens have; a false claim is refused either way.
+fn is_for_operators(token: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Claims {
+        aud: Vec<String>,
+    }
+    let payload = token.split('.').nth(1).and_then(|payload| URL_SAFE_NO_PAD.decode(payload).ok());
+    let claims = payload.and_then(|payload| serde_json::from_slice::<Claims>(&payload).ok());
+    claims.is_some_and(|claims| claims.aud.iter().any(|audience| audience == AUDIENCE))
 }
 
 /// Upstream: `NewAuthorizer`, staging/src/k8s.io/apiserver/pkg/authorization/path/path.go.

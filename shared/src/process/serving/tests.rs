@@ -1,5 +1,7 @@
 use std::sync::Mutex;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::StreamExt;
 use http::header::AUTHORIZATION;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -9,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
 use super::*;
-use crate::api::explain::Role;
+use crate::api::explain::{AUDIENCE, Role};
 use crate::transport::client::ClientOptions;
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +37,7 @@ fn review(body: &Value) -> Value {
                 "groups": ["system:authenticated"], "extra": {"a": ["b"]}}}),
             "poor" => json!({"authenticated": true, "user": {"username": "poor"}}),
             "master" => json!({"authenticated": true, "user": {"username": "admin", "groups": ["system:masters"]}}),
-            _ => json!({"authenticated": false, "error": "unknown"}),
+            token => review_audiences(token, spec),
         },
         "SubjectAccessReview" => match spec["user"].as_str().unwrap() {
             "prometheus" => json!({"allowed": true}),
@@ -45,6 +47,28 @@ fn review(body: &Value) -> Value {
         other => panic!("{other}"),
     };
     json!({"status": status})
+}
+
+/// A token of the user `prometheus` with these audiences.
+fn token_for(audiences: &[&str]) -> String {
+    format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(json!({"aud": audiences}).to_string()))
+}
+
+/// As an apiserver whose own audience is `api`.
+///
+/// Upstream: `Create`, pkg/registry/authentication/tokenreview/storage.go.
+fn review_audiences(token: &str, spec: &Value) -> Value {
+    let own = json!(["api"]);
+    let wanted = spec.get("audiences").unwrap_or(&own).as_array().unwrap();
+    let all = [vec!["api"], vec![AUDIENCE], vec!["api", AUDIENCE], vec!["vault"]];
+    let fits = |audiences: &Vec<&str>| {
+        token == token_for(audiences) && audiences.iter().any(|audience| wanted.contains(&json!(audience)))
+    };
+    if all.iter().any(fits) {
+        json!({"authenticated": true, "user": {"username": "prometheus"}})
+    } else {
+        json!({"authenticated": false, "error": "unknown"})
+    }
 }
 
 fn client(apiserver: SocketAddr) -> Client {
@@ -203,6 +227,24 @@ async fn everything_else_is_for_those_who_may_see_it() {
     assert_eq!(room.get("/debug/decisions?key=ns%2Fa", "master").await, (200, "Some(\"ns/a\")".to_owned()));
     assert_eq!(room.get("/readyz/informer-sync/pods", "good").await.1, "internal server error: not listed yet\n");
     assert_eq!(room.get("/readyz/informer-sync/pods", "").await.0, 403);
+}
+
+#[tokio::test]
+async fn a_token_is_for_operators_or_for_the_apiserver() {
+    let room = Room::new().await;
+    for (audiences, code, asked) in [
+        (&[AUDIENCE][..], 200, json!([AUDIENCE])),
+        (&["api", AUDIENCE], 200, json!([AUDIENCE])),
+        (&["api"], 200, Value::Null),
+        (&["vault"], 401, Value::Null),
+    ] {
+        let token = token_for(audiences);
+        assert_eq!(room.get("/metrics", &token).await.0, code, "{audiences:?}");
+        let reviews = room.reviews();
+        let of_it: Vec<&Value> = reviews.iter().filter(|review| review["spec"]["token"] == token.as_str()).collect();
+        assert_eq!(of_it.len(), 1, "one review: {of_it:?}");
+        assert_eq!(of_it[0]["spec"]["audiences"], asked, "{audiences:?}");
+    }
 }
 
 #[tokio::test]
