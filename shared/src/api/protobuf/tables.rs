@@ -4,9 +4,11 @@
 mod generated;
 
 use self::Kind::{Inline, Text};
+#[cfg(test)]
+pub(crate) use self::generated::PARTIAL_OBJECT_METADATA;
 pub(crate) use self::generated::{KINDS, LIST_META, TYPE_META};
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use self::generated::{PARTIAL_OBJECT_METADATA, POD, STATUS};
+pub(crate) use self::generated::{POD, STATUS};
 use crate::api::resource::Resource;
 
 /// One message.
