@@ -35,7 +35,9 @@ fn table(operators: &[PathBuf]) -> Result<String> {
         let about = description(&path.join("Cargo.toml"))?;
         writeln!(modules, "#[path = {:?}]\nmod {module};", path.join("src/main.rs").to_string_lossy())?;
         let flags = format!("<::{module}::flags::Flags as clap::Args>::augment_args");
-        writeln!(rows, "    Operator {{ name: {name:?}, about: {about:?}, main: {module}::main, flags: {flags} }},")?;
+        let entry = format!("Entry::of::<::{}>()", controller(&path.join("src/main.rs"))?);
+        let fields = format!("name: {name:?}, about: {about:?}, main: {module}::main, flags: {flags}, entry: {entry}");
+        writeln!(rows, "    Operator {{ {fields} }},")?;
     }
     Ok(format!("{modules}\nconst OPERATORS: &[Operator] = &[\n{rows}];\n"))
 }
@@ -45,4 +47,15 @@ fn description(manifest: &Path) -> Result<String> {
     let text = fs::read_to_string(manifest).with_context(|| format!("read {}", manifest.display()))?;
     let line = text.lines().find_map(|line| line.strip_prefix("description = \"")?.strip_suffix('"'));
     line.map(str::to_owned).with_context(|| format!("{} has no description", manifest.display()))
+}
+
+/// The path of the type that the operator's main runs, which it uses by one line.
+fn controller(main: &Path) -> Result<String> {
+    let text = fs::read_to_string(main).with_context(|| format!("read {}", main.display()))?;
+    let name = text.split_once("run::main::<").and_then(|(_, rest)| Some(rest.split_once('>')?.0));
+    let used = name.and_then(|name| {
+        let mut uses = text.lines().filter_map(|line| line.strip_prefix("use ")?.strip_suffix(';'));
+        uses.find(|path| path.rsplit("::").next() == Some(name))
+    });
+    used.map(str::to_owned).with_context(|| format!("{} runs no operator that it uses", main.display()))
 }

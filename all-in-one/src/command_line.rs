@@ -29,7 +29,6 @@ const FEATURE_GATES: &str = "feature-gates";
 
 /// What the command line asks for.
 #[derive(Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the controllers do not run in one process yet"))]
 pub(crate) struct Configuration {
     /// The controllers that run, in the order of upstream's names.
     pub(crate) controllers: Vec<Start>,

@@ -1,8 +1,7 @@
 //! All operators in one program: `operators deployment-operator --leader-elect=false`, or a link of the operator's name.
 //!
-//! Each process runs one operator, with its own identity and Lease; operators on one node share the pages of the
-//! program. Flags without an operator's name are those of kube-controller-manager, and are checked.
-//! Left out: several operators in one process.
+//! With an operator's name the process runs that one, and operators on one node share the pages of the program. With flags
+//! alone, kube-controller-manager's, it runs all of them: a controller in each thread.
 
 mod command_line;
 mod names;
@@ -11,7 +10,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use command_line::Configuration;
 use shared::process::flags::Exit;
+use shared::process::run::several::{self, Entry, Several};
 
 /// One operator of this program.
 struct Operator {
@@ -21,54 +22,66 @@ struct Operator {
     main: fn() -> ExitCode,
     /// Adds the flags that it alone has.
     flags: fn(clap::Command) -> clap::Command,
+    /// It as one of several in a process.
+    entry: Entry,
+}
+
+/// What the process runs.
+enum Choice {
+    One(&'static Operator),
+    /// Several, as the flags say.
+    Several,
 }
 
 include!(concat!(env!("OUT_DIR"), "/operators.rs"));
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    match choose(&args) {
-        Ok(Some(operator)) => (operator.main)(),
-        Ok(None) => all(args).print(),
+    let configuration = match choose(&args) {
+        Ok(Choice::One(operator)) => return (operator.main)(),
+        Ok(Choice::Several) => command_line::parse(args, OPERATORS),
+        Err(exit) => Err(exit),
+    };
+    match configuration {
+        Ok(configuration) => several::main(asked(configuration)),
         Err(exit) => exit.print(),
     }
 }
 
-/// The operator that the program is called by, or that its first argument names; none if flags are the first.
-fn choose(args: &[OsString]) -> Result<Option<&'static Operator>, Exit> {
-    let called = |name: &str| OPERATORS.iter().find(|operator| operator.name == name);
+/// The operator that the program is called by, or that its first argument names; several where that is a flag, or where
+/// there is none.
+fn choose(args: &[OsString]) -> Result<Choice, Exit> {
+    let called = |name: &str| OPERATORS.iter().find(|operator| operator.name == name).map(Choice::One);
     let program = args.first().and_then(|path| Path::new(path).file_name()).unwrap_or_default();
     if let Some(operator) = called(&program.to_string_lossy()) {
-        return Ok(Some(operator));
+        return Ok(operator);
     }
     match args.get(1).map(|name| name.to_string_lossy()).as_deref() {
-        None | Some("help") => Err(Exit { text: list(), asked_for: true }),
-        Some(name) if name.starts_with('-') => Ok(None),
-        Some(name) => called(name).map(Some).ok_or_else(|| unknown(name)),
+        None => Ok(Choice::Several),
+        Some("help") => Err(Exit { text: list(), asked_for: true }),
+        Some(flag) if flag.starts_with('-') => Ok(Choice::Several),
+        Some(name) => called(name).ok_or_else(|| unknown(name)),
     }
 }
 
-/// Says what the flags of kube-controller-manager ask for.
-fn all(args: Vec<OsString>) -> Exit {
-    match command_line::parse(args, OPERATORS) {
-        Ok(configuration) => {
-            Exit::of_errors(&[format!("{} controllers cannot run in one process yet", configuration.controllers.len())])
-        }
-        Err(exit) => exit,
-    }
+/// The operators that the command line asks for.
+fn asked(Configuration { controllers, shared, own_credentials, notes }: Configuration) -> Several {
+    let entry = |operator: &str| OPERATORS.iter().find(|known| known.name == operator).map(|known| known.entry);
+    let controllers = controllers.into_iter().filter_map(|start| Some((entry(start.operator)?, start.args))).collect();
+    Several { controllers, shared, own_credentials, notes }
 }
 
 fn list() -> String {
     let width = OPERATORS.iter().map(|operator| operator.name.len()).max().unwrap_or_default();
     let rows = OPERATORS.iter().map(|Operator { name, about, .. }| format!("  {name:width$}  {about}\n"));
-    let usage = "Usage: operators OPERATOR [FLAGS]\n       operators --help";
+    let usage = "Usage: operators OPERATOR [FLAGS]\n       operators [FLAGS]    all in one process (--help)";
     format!("{usage}\n\nOperators:\n{}", rows.collect::<String>())
 }
 
 fn unknown(name: &str) -> Exit {
     let near = names::near(name, OPERATORS.iter().map(|operator| operator.name));
     let near = near.map_or_else(String::new, |near| format!(", did you mean {near}?"));
-    Exit::of_errors(&[format!("there is no operator {name:?}{near} (operators lists them all)")])
+    Exit::of_errors(&[format!("there is no operator {name:?}{near} (operators help lists them all)")])
 }
 
 #[cfg(test)]
@@ -77,7 +90,10 @@ mod tests {
 
     fn chosen(args: &[&str]) -> Result<&'static str, Exit> {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-        choose(&args).map(|operator| operator.map_or("all", |operator| operator.name))
+        choose(&args).map(|choice| match choice {
+            Choice::One(operator) => operator.name,
+            Choice::Several => "several",
+        })
     }
 
     #[test]
@@ -86,7 +102,20 @@ mod tests {
             assert_eq!(chosen(&["operators", name]), Ok(*name));
             assert_eq!(chosen(&[&format!("/usr/bin/{name}"), "--v=2"]), Ok(*name));
         }
-        assert_eq!(chosen(&["operators", "--v=4"]), Ok("all"));
+    }
+
+    #[test]
+    fn flags_without_a_name_run_all_in_one_process() {
+        for args in [&["operators"][..], &["operators", "--v=4"], &["/kube-controller-manager", "--controllers=*"]] {
+            assert_eq!(chosen(args), Ok("several"), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn every_operator_is_an_entry_of_its_own() {
+        for Operator { name, entry, .. } in OPERATORS {
+            assert_eq!(entry.names.operator, *name);
+        }
     }
 
     #[test]
@@ -103,12 +132,11 @@ mod tests {
     }
 
     #[test]
-    fn without_a_name_all_are_listed_with_what_they_do() {
-        let Err(exit) = chosen(&["operators"]) else { panic!("one was chosen") };
+    fn help_lists_all_with_what_they_do() {
+        let Err(exit) = chosen(&["operators", "help"]) else { panic!("one was chosen") };
         assert!(exit.asked_for, "{exit:?}");
         assert!(exit.text.contains("  deployment-operator "), "{}", exit.text);
         assert!(exit.text.contains("Rolls a Deployment's pods"), "{}", exit.text);
-        assert_eq!(chosen(&["operators", "help"]), Err(exit));
     }
 
     #[test]
@@ -117,7 +145,7 @@ mod tests {
         assert_eq!(
             says("deploymnet-operator"),
             "error: there is no operator \"deploymnet-operator\", did you mean deployment-operator? \
-             (operators lists them all)\n"
+             (operators help lists them all)\n"
         );
         assert!(says("job-controller").contains("did you mean job-operator?"));
         assert!(says("job-operater").contains("did you mean job-operator?"));

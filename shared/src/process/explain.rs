@@ -114,7 +114,8 @@ impl Explainer {
         }
     }
 
-    fn role(&self) -> Role {
+    /// The role of this replica at the moment.
+    pub(crate) fn role(&self) -> Role {
         match self.mode {
             Mode::Shadow => Role::Shadow,
             Mode::Operate if self.term.as_ref().is_some_and(Term::is_over) => Role::Standby,

@@ -149,6 +149,12 @@ impl Term {
         let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         renewed.is_none_or(|at| at.elapsed() >= self.lease_duration)
     }
+
+    /// A term of a test, renewed then.
+    #[cfg(test)]
+    pub(crate) fn of_test(renewed: Option<Instant>) -> Self {
+        Self { lease_duration: Duration::from_secs(15), renewed: Arc::new(Mutex::new(renewed)) }
+    }
 }
 
 /// Refuses writes that another replica may be doing too, however long they had to wait.
@@ -234,6 +240,11 @@ impl Elector {
     /// The identity of this candidate in the Lease.
     pub fn identity(&self) -> &str {
         &self.election.identity
+    }
+
+    /// Namespace and name of the Lease.
+    pub fn lease(&self) -> &Key {
+        &self.election.lease
     }
 
     /// Whether the first try to acquire has ended.

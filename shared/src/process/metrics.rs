@@ -5,10 +5,12 @@
 //! have run, whether caches are synced, the process's memory) are read at each scrape. Left out: a global registry, and
 //! stability levels in the help texts.
 
+mod controllers;
 mod process;
 mod state;
 
-use std::fmt;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,6 +30,8 @@ use crate::transport::client::RequestObserver;
 use crate::transport::identity::{KUBERNETES_VERSION, VERSION};
 use crate::working::events::EventMetrics;
 use crate::working::queue::{Observer, Queue};
+pub(crate) use controllers::ControllerState;
+use controllers::Controllers;
 
 /// The content type of [`Metrics::to_text`], by which Prometheus chooses its parser.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -35,21 +39,32 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// One label: upstream's `name`, or `resource`, which only the operators have.
 type Label = [(&'static str, &'static str); 1];
 
-/// All metrics of a process; cheap to clone.
+/// All metrics of a process, and the part of one controller in them; cheap to clone.
 #[derive(Clone)]
 pub struct Metrics {
-    registry: Arc<Mutex<Registry>>,
-    families: Arc<Families>,
+    process: Arc<Process>,
+    /// The controller whose part this is.
+    controller: &'static str,
+    /// What only this controller counts.
+    own: Arc<Mutex<Registry>>,
+}
+
+/// What all controllers of a process have in common.
+struct Process {
+    registry: Mutex<Registry>,
+    families: Families,
     state: state::State,
+    /// By controller.
+    own: Mutex<BTreeMap<&'static str, Arc<Mutex<Registry>>>>,
 }
 
 impl Metrics {
-    /// The metrics of the operator of this name.
-    pub fn new(operator: &'static str) -> Self {
+    /// The metrics of a process of this name, and the part of the controller of this name.
+    pub fn new(name: &'static str) -> Self {
         let mut registry = Registry::default();
         let families = Families::default();
         families.register(&mut registry);
-        let build = [("name", operator), ("version", VERSION), ("kubernetes_version", KUBERNETES_VERSION)];
+        let build = [("name", name), ("version", VERSION), ("kubernetes_version", KUBERNETES_VERSION)];
         registry.register(
             "operator_build",
             "This build, and the Kubernetes release whose behaviour it has",
@@ -58,30 +73,48 @@ impl Metrics {
         let state = state::State::default();
         registry.register_collector(Box::new(state.clone()));
         registry.register_collector(Box::new(process::Process));
-        Self { registry: Arc::new(Mutex::new(registry)), families: Arc::new(families), state }
+        let process = Process { registry: Mutex::new(registry), families, state, own: Mutex::default() };
+        Self::part(Arc::new(process), name)
     }
 
-    fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A new part for this controller, in the place of its former one if it was restarted. What all controllers count
+    /// goes on from where it was.
+    #[must_use]
+    pub fn of_controller(&self, controller: &'static str) -> Self {
+        Self::part(Arc::clone(&self.process), controller)
+    }
+
+    fn part(process: Arc<Process>, controller: &'static str) -> Self {
+        let own = Arc::new(Mutex::new(Registry::default()));
+        process.state.begin(controller);
+        lock(&process.own).insert(controller, Arc::clone(&own));
+        Self { process, controller, own }
+    }
+
+    fn families(&self) -> &Families {
+        &self.process.families
     }
 
     /// Adds a metric of an operator's own, under upstream's name; `_total` is added to a counter's.
     pub fn register(&self, name: &'static str, help: &'static str, metric: impl Metric) {
-        self.registry().register(name, help, metric);
+        lock(&self.own).register(name, help, metric);
     }
 
     /// Adds a collector whose values are read at each scrape.
     pub fn register_collector(&self, collector: impl Collector) {
-        self.registry().register_collector(Box::new(collector));
+        lock(&self.own).register_collector(Box::new(collector));
     }
 
     /// The observer of a new queue of this name; [`Self::watch_queue`] adds the values that are read from the queue.
     pub fn queue(&self, name: &'static str) -> QueueMetrics {
-        let families = &self.families;
+        let families = self.families();
         let label: Label = [("name", name)];
+        let depth = families.queue_depth.get_or_create_owned(&label);
+        // A restarted controller's queue is empty.
+        depth.set(0);
         QueueMetrics {
             adds: families.queue_adds.get_or_create_owned(&label),
-            depth: families.queue_depth.get_or_create_owned(&label),
+            depth,
             retries: families.queue_retries.get_or_create_owned(&label),
             waited: families.queue_waited.get_or_create_owned(&label),
             worked: families.queue_worked.get_or_create_owned(&label),
@@ -90,36 +123,45 @@ impl Metrics {
 
     /// Shows how long the running syncs of this queue have run.
     pub fn watch_queue(&self, queue: &Queue) {
-        self.state.add_queue(queue.clone());
+        self.process.state.add_queue(self.controller, queue.clone());
     }
 
-    /// Shows the state of all that the process follows.
+    /// Shows the state of all that the controller follows.
     pub(crate) fn watch_informers(&self, followed: Followed) {
-        self.state.set_informers(followed);
+        self.process.state.set_informers(self.controller, followed);
     }
 
     /// Shows how many syncs of the workers of this name have panicked.
     pub fn watch_panics(&self, name: &'static str, panics: Arc<AtomicU64>) {
-        self.state.add_panics(name, panics);
+        self.process.state.add_panics(self.controller, name, panics);
+    }
+
+    /// Shows the controllers of this process, which `manager` runs as kube-controller-manager does.
+    pub(crate) fn watch_controllers(
+        &self,
+        manager: &'static str,
+        read: impl Fn() -> Vec<ControllerState> + Send + Sync + 'static,
+    ) {
+        self.register_collector(Controllers::new(manager, read));
     }
 
     /// The metrics of the client for the apiserver at this host (and port).
     pub fn client(&self, host: &str) -> ClientMetrics {
-        ClientMetrics { families: Arc::clone(&self.families), host: host.into() }
+        ClientMetrics { process: Arc::clone(&self.process), host: host.into() }
     }
 
     /// The metrics of the election for the Lease of this name.
     pub fn leader(&self, name: &'static str) -> LeaderMetrics {
         let label: Label = [("name", name)];
         LeaderMetrics {
-            is_leader: self.families.leader_status.get_or_create_owned(&label),
-            slow_path: self.families.leader_slow_path.get_or_create_owned(&label),
+            is_leader: self.families().leader_status.get_or_create_owned(&label),
+            slow_path: self.families().leader_slow_path.get_or_create_owned(&label),
         }
     }
 
     /// The metrics of the event recorder.
     pub fn events(&self) -> EventMetrics {
-        let counter = |outcome| self.families.events.get_or_create_owned(&[("outcome", outcome)]);
+        let counter = |outcome| self.families().events.get_or_create_owned(&[("outcome", outcome)]);
         EventMetrics {
             posted: counter("posted"),
             filtered: counter("filtered"),
@@ -132,11 +174,72 @@ impl Metrics {
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         // Writing to a string fails only if a collector does; the metrics before it are still useful.
-        if let Err(error) = text::encode(&mut text, &self.registry()) {
+        if let Err(error) = self.encode(&mut text) {
             tracing::error!(%error, "cannot encode all metrics");
         }
         text
     }
+
+    fn encode(&self, text: &mut String) -> fmt::Result {
+        text::encode_registry(text, &lock(&self.process.registry))?;
+        let mut own = Merged::default();
+        for registry in lock(&self.process.own).values() {
+            let mut of_one = String::new();
+            text::encode_registry(&mut of_one, &lock(registry))?;
+            own.add(&of_one);
+        }
+        own.write(text)?;
+        text::encode_eof(text)
+    }
+}
+
+/// The families of several controllers, by name. Each comes once, and a series that several controllers count comes once
+/// with their sum.
+#[derive(Default)]
+struct Merged(BTreeMap<String, FamilyText>);
+
+#[derive(Default)]
+struct FamilyText {
+    /// Help and type.
+    head: String,
+    /// Each with its labels, in order.
+    series: Vec<(String, f64)>,
+}
+
+impl Merged {
+    fn add(&mut self, text: &str) {
+        let (mut family, mut is_known) = ("", false);
+        for line in text.lines() {
+            if let Some(name) = line.strip_prefix("# HELP ").and_then(|rest| rest.split(' ').next()) {
+                (family, is_known) = (name, self.0.contains_key(name));
+            }
+            let FamilyText { head, series } = self.0.entry(family.to_owned()).or_default();
+            if line.starts_with('#') {
+                if !is_known {
+                    head.push_str(line);
+                    head.push('\n');
+                }
+            } else if let Some((of, value)) = line.rsplit_once(' ') {
+                let value = value.parse().unwrap_or(f64::NAN);
+                match series.iter_mut().find(|(known, _)| is_known && known == of) {
+                    Some((_, sum)) => *sum += value,
+                    None => series.push((of.to_owned(), value)),
+                }
+            }
+        }
+    }
+
+    fn write(&self, text: &mut String) -> fmt::Result {
+        for FamilyText { head, series } in self.0.values() {
+            text.push_str(head);
+            series.iter().try_for_each(|(of, value)| writeln!(text, "{of} {value}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes a histogram with these buckets.
@@ -264,7 +367,7 @@ impl Observer for QueueMetrics {
 /// The metrics of one client.
 #[derive(Clone)]
 pub struct ClientMetrics {
-    families: Arc<Families>,
+    process: Arc<Process>,
     host: Arc<str>,
 }
 
@@ -273,9 +376,9 @@ impl ClientMetrics {
     pub fn request(&self, method: &Method, code: Option<StatusCode>, took: Duration) {
         let host = Host(Arc::clone(&self.host));
         let verb = VerbLabels { verb: Verb(method.clone()), host: host.clone() };
-        self.families.request_duration.get_or_create(&verb).observe(took.as_secs_f64());
+        self.process.families.request_duration.get_or_create(&verb).observe(took.as_secs_f64());
         let labels = RequestLabels { code: Code(code), method: Verb(method.clone()), host };
-        self.families.requests.get_or_create(&labels).inc();
+        self.process.families.requests.get_or_create(&labels).inc();
     }
 
     /// For [`crate::transport::client::ClientOptions`].

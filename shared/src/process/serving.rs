@@ -18,6 +18,7 @@ mod turns;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -33,19 +34,20 @@ use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::io::Errno;
+use serde::Serialize;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::api::explain::{Explanation, Subject, WHY_PATH};
+use crate::api::explain::{Subject, WHY_PATH};
 use crate::api::json;
 use crate::process::flags::ServingFlags;
 use crate::process::telemetry::Verbosity;
 use crate::transport::client::{Client, ConfigError};
 use auth::{Access, Auth, Denied};
 pub use certificate::CertificateError;
-pub use health::{Checks, Probe};
+pub use health::{Checks, Health, Probe};
 use places::{Places, Slot};
 pub use query::Query;
 
@@ -89,16 +91,32 @@ pub enum ServingError {
 type Content = UnsyncBoxBody<Bytes, Infallible>;
 type Read = Box<dyn Fn(&Query) -> Content + Send + Sync>;
 
-struct Page {
+/// A page, made anew for each client that may GET its path.
+pub(crate) struct Page {
     content_type: &'static str,
     read: Read,
 }
 
-type Explain = Box<dyn Fn(Subject) -> Explanation + Send + Sync>;
+impl Page {
+    /// Each piece is made once the client has taken those before.
+    pub(crate) fn in_pieces<P: Iterator<Item = String> + Send + 'static>(
+        content_type: &'static str,
+        read: impl Fn(&Query) -> P + Send + Sync + 'static,
+    ) -> Self {
+        let read = Box::new(move |query: &Query| {
+            let pieces = stream::iter(read(query).map(|piece| Ok(Frame::data(Bytes::from(piece)))));
+            StreamBody::new(pieces).boxed_unsync()
+        });
+        Self { content_type, read }
+    }
+}
+
+type Explain = Box<dyn Fn(Subject, &Query) -> Answer + Send + Sync>;
+type FindPage = Box<dyn Fn(&str) -> Option<Arc<Page>> + Send + Sync>;
 
 /// The page that a request is for.
 enum Found<'a> {
-    Page(&'a Page),
+    Page(Arc<Page>),
     Why(&'a Explain, Subject),
     Verbosity,
     NewVerbosity,
@@ -110,20 +128,21 @@ enum Found<'a> {
 pub struct Site {
     checks: Checks,
     verbosity: Verbosity,
-    pages: BTreeMap<&'static str, Page>,
+    pages: BTreeMap<&'static str, Arc<Page>>,
+    others: FindPage,
     why: Option<Explain>,
 }
 
 impl Site {
     /// Health by these checks, and the log level to see and change.
     pub fn new(checks: Checks, verbosity: Verbosity) -> Self {
-        Self { checks, verbosity, pages: BTreeMap::new(), why: None }
+        Self { checks, verbosity, pages: BTreeMap::new(), others: Box::new(|_| None), why: None }
     }
 
     /// Explains objects, as JSON or with `?format=text` as text.
     #[must_use]
-    pub fn why(mut self, explain: impl Fn(Subject) -> Explanation + Send + Sync + 'static) -> Self {
-        self.why = Some(Box::new(explain));
+    pub fn why<E: Serialize + fmt::Display>(mut self, explain: impl Fn(Subject) -> E + Send + Sync + 'static) -> Self {
+        self.why = Some(Box::new(move |subject, query| explanation(&explain(subject), query)));
         self
     }
 
@@ -135,23 +154,14 @@ impl Site {
         content_type: &'static str,
         read: impl Fn(&Query) -> String + Send + Sync + 'static,
     ) -> Self {
-        self.pages.insert(path, Page { content_type, read: Box::new(move |query| whole(read(query))) });
+        self.pages.insert(path, Arc::new(Page { content_type, read: Box::new(move |query| whole(read(query))) }));
         self
     }
 
-    /// Adds a page that may be too long for memory: each piece is made once the client has taken those before.
+    /// Adds the pages that this finds by their paths; it is asked for each request.
     #[must_use]
-    pub fn page_in_pieces<P: Iterator<Item = String> + Send + 'static>(
-        mut self,
-        path: &'static str,
-        content_type: &'static str,
-        read: impl Fn(&Query) -> P + Send + Sync + 'static,
-    ) -> Self {
-        let read = Box::new(move |query: &Query| {
-            let pieces = stream::iter(read(query).map(|piece| Ok(Frame::data(Bytes::from(piece)))));
-            StreamBody::new(pieces).boxed_unsync()
-        });
-        self.pages.insert(path, Page { content_type, read });
+    pub(crate) fn others(mut self, find: impl Fn(&str) -> Option<Arc<Page>> + Send + Sync + 'static) -> Self {
+        self.others = Box::new(find);
         self
     }
 
@@ -166,7 +176,7 @@ impl Site {
     }
 
     fn find_path(&self, path: &str) -> Option<Found<'_>> {
-        if let Some(page) = self.pages.get(path) {
+        if let Some(page) = self.pages.get(path).cloned().or_else(|| (self.others)(path)) {
             return Some(Found::Page(page));
         }
         if let (Some(explain), Some(object)) = (&self.why, path.strip_prefix(WHY_PATH)) {
@@ -185,14 +195,27 @@ impl Site {
 
     fn answer(&self, found: &Found<'_>, query: &Query, body: &[u8]) -> Response<Content> {
         let answer = match found {
-            Found::Page(Page { content_type, read }) => return response(StatusCode::OK, content_type, read(query)),
-            Found::Why(explain, object) => explanation(&explain(object.clone()), query),
+            Found::Page(page) => return response(StatusCode::OK, page.content_type, (page.read)(query)),
+            Found::Why(explain, object) => explain(object.clone(), query),
             Found::Verbosity => Answer::text(StatusCode::OK, self.verbosity.level().to_string()),
             Found::NewVerbosity => self.set_verbosity(body),
             Found::Probe(probe) => self.checks.answer(*probe, query),
             Found::Check(probe, check) => self.checks.answer_one(*probe, check).unwrap_or_else(Answer::not_found),
         };
         answer.into()
+    }
+
+    /// The code and the body that a visitor gets who may see everything.
+    #[cfg(test)]
+    pub(crate) async fn get(&self, address: &str) -> (u16, String) {
+        let (path, query) = address.split_once('?').unwrap_or((address, ""));
+        let response = match self.find(&Method::GET, path) {
+            Ok(found) => self.answer(&found, &Query::new(query), b""),
+            Err(answer) => answer.into(),
+        };
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        (head.status.as_u16(), String::from_utf8_lossy(&body).into_owned())
     }
 
     /// Upstream: `StringFlagPutHandler`, staging/src/k8s.io/apiserver/pkg/server/routes/flags.go.
@@ -208,7 +231,7 @@ impl Site {
     }
 }
 
-fn explanation(explanation: &Explanation, query: &Query) -> Answer {
+fn explanation(explanation: &(impl Serialize + fmt::Display), query: &Query) -> Answer {
     if query.value("format") == Some("text") {
         return Answer::text(StatusCode::OK, explanation.to_string());
     }

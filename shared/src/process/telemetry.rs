@@ -22,6 +22,7 @@ use tracing_subscriber::{Layer, Registry};
 
 use crate::transport::clock::Clock;
 use line::Lines;
+pub(crate) use line::in_controller;
 pub use traces::{Traces, TracesError};
 
 /// `--v` where it isn't given.

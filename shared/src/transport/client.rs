@@ -6,6 +6,7 @@
 //! duplicates objects), it sets no limit on how long a request may take, and it hands each request to another task.
 //! Left out: retries other than waiting out a 429 that says how long, compression, proxies, and any typed API.
 
+pub mod account;
 mod bounded;
 mod ca;
 mod call;
@@ -41,11 +42,12 @@ use crate::api::protobuf;
 use crate::api::resource::Resource;
 use crate::transport::api_error::{ApiError, Status, chain};
 use crate::transport::clock::jitter;
+use account::Tokens;
 use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 use ca::ca_file;
 pub use ca::load_ca;
-pub(crate) use call::Call;
 use call::JSON;
+pub(crate) use call::{Call, Gate};
 use connections::{Connections, Place, Purpose};
 use credentials::{Refusals, Renewing};
 pub use forms::{Accept, PatchType};
@@ -85,6 +87,8 @@ pub struct ClientOptions {
     pub observer: Option<RequestObserver>,
     /// The file of the CA that verifies the apiserver: see [`Access::ca_file`].
     pub ca_file: Option<PathBuf>,
+    /// Bearer tokens in the place of the configuration's.
+    pub tokens: Option<Tokens>,
 }
 
 /// How many requests may be sent.
@@ -129,7 +133,7 @@ pub enum ConfigError {
 }
 
 /// The apiserver, and the credentials for it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Access {
     /// Both, as kube knows them.
     pub config: kube::Config,
@@ -191,12 +195,6 @@ fn parse_master(url: &str, default_scheme: &str) -> Result<http::Uri, ConfigErro
     Ok(uri)
 }
 
-/// Decides which requests may be sent. Asked first of all, and again after each wait.
-pub(crate) trait Gate: Send + Sync {
-    /// Refuses a request by an error, which its sender gets.
-    fn check(&self, call: &Call<'_>) -> Result<(), ApiError>;
-}
-
 /// Makes one connection more.
 type Connect = dyn Fn() -> Result<Connection, kube::Error> + Send + Sync;
 
@@ -228,13 +226,13 @@ impl Client {
             cause: chain(cause),
         };
         let user_agent = HeaderValue::from_str(&options.user_agent).map_err(|cause| error(&cause))?;
-        let ca_file = options.ca_file;
-        let first = connect(config, ca_file.as_deref()).map_err(|cause| error(&cause))?;
+        let (ca_file, tokens) = (options.ca_file, options.tokens);
+        let first = connect(config, ca_file.as_deref(), tokens.clone()).map_err(|cause| error(&cause))?;
         Ok(Self {
             connections: Arc::new(Connections::new(first)),
             connect: Arc::new({
                 let config = config.clone();
-                move || connect(&config, ca_file.as_deref())
+                move || connect(&config, ca_file.as_deref(), tokens.clone())
             }),
             host: config.cluster_url.authority().map_or("", |authority| authority.as_str()).into(),
             user_agent,
@@ -592,8 +590,8 @@ fn retry_after(answer: &Response<AnswerBody>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-fn connect(config: &kube::Config, ca_file: Option<&Path>) -> Result<Connection, kube::Error> {
-    Ok(Connection::new(Renewing::new(config, ca_file, connection)?))
+fn connect(config: &kube::Config, ca: Option<&Path>, tokens: Option<Tokens>) -> Result<Connection, kube::Error> {
+    Ok(Connection::new(Renewing::new(config, ca, connection)?.with_tokens(tokens)))
 }
 
 #[cfg(test)]

@@ -20,13 +20,23 @@ struct List {
     line: fn(&str) -> String,
 }
 
-const LISTS: [List; 6] = [
+const LISTS: [List; 8] = [
     List {
         path: "all-in-one/Cargo.toml",
         after: "# The operators, one line each; `make lists` writes them.",
         line: |operator| format!("{operator} = {{ path = \"../operators/{operator}\" }}"),
     },
     List { path: "manifests/kustomization.yaml", after: "resources:", line: |operator| format!("  - {operator}") },
+    List {
+        path: "manifests/one-process/accounts/kustomization.yaml",
+        after: "resources:",
+        line: |operator| format!("  - ../../{operator}"),
+    },
+    List {
+        path: "manifests/one-process/process/role.yaml",
+        after: "      # The accounts; `make lists` writes them.",
+        line: |operator| format!("      - {operator}"),
+    },
     List { path: "docs/operators.md", after: "|---|---|---|", line: row },
     List {
         path: "manifests/components/shadow/kustomization.yaml",

@@ -68,6 +68,8 @@ fn the_images_are_of_this_version_and_built_by_this_rust() {
     assert_eq!(after(&deployment, "image: operators.local/operator:"), format!("v{version}"));
     let all_in_one = read("manifests/components/one-image/kustomization.yaml");
     assert_eq!(after(&all_in_one, "image: operators.local/operators:"), format!("v{version}"));
+    let static_pod = read("manifests/one-process/static-pod.yaml");
+    assert_eq!(after(&static_pod, "image: operators.local/operators:"), format!("v{version}"));
     let rust = read("rust-toolchain.toml");
     let rust = after(&rust, "channel = ");
     assert_eq!(after(&read("Dockerfile"), "FROM rust:"), format!("{rust}-bookworm AS build"));

@@ -20,8 +20,9 @@ use crate::working::queue::Queue;
 
 /// Whom to ask; cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct State(Arc<Mutex<Sources>>);
+pub(super) struct State(Arc<Mutex<BTreeMap<&'static str, Sources>>>);
 
+/// What one controller has.
 #[derive(Default)]
 struct Sources {
     queues: Vec<Queue>,
@@ -36,28 +37,33 @@ impl fmt::Debug for State {
 }
 
 impl State {
-    fn sources(&self) -> MutexGuard<'_, Sources> {
+    fn controllers(&self) -> MutexGuard<'_, BTreeMap<&'static str, Sources>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add_queue(&self, queue: Queue) {
-        self.sources().queues.push(queue);
+    /// Begins with this controller, in the place of what it had before.
+    pub(super) fn begin(&self, controller: &'static str) {
+        self.controllers().insert(controller, Sources::default());
     }
 
-    pub(super) fn set_informers(&self, informers: Followed) {
-        self.sources().informers = informers;
+    pub(super) fn add_queue(&self, controller: &'static str, queue: Queue) {
+        self.controllers().entry(controller).or_default().queues.push(queue);
     }
 
-    pub(super) fn add_panics(&self, name: &'static str, panics: Arc<AtomicU64>) {
-        self.sources().panics.push((name, panics));
+    pub(super) fn set_informers(&self, controller: &'static str, informers: Followed) {
+        self.controllers().entry(controller).or_default().informers = informers;
+    }
+
+    pub(super) fn add_panics(&self, controller: &'static str, name: &'static str, panics: Arc<AtomicU64>) {
+        self.controllers().entry(controller).or_default().panics.push((name, panics));
     }
 }
 
 impl Collector for State {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let sources = self.sources();
-        let Sources { queues, informers, panics } = &*sources;
-        let running: Vec<(&str, Vec<Duration>)> = queues.iter().map(|queue| (queue.name(), queue.running())).collect();
+        let controllers = self.controllers();
+        let queues = controllers.values().flat_map(|sources| &sources.queues);
+        let running: Vec<(&str, Vec<Duration>)> = queues.map(|queue| (queue.name(), queue.running())).collect();
         let sums = running.iter().map(|(name, times)| (*name, seconds(times.iter().sum())));
         let help = "How many seconds of work has done that is in progress and hasn't been observed by work_duration. \
                     Large values indicate stuck threads. One can deduce the number of stuck threads by observing the \
@@ -68,7 +74,7 @@ impl Collector for State {
         let help = "How many seconds has the longest running processor for workqueue been running";
         family(&mut encoder, ("workqueue_longest_running_processor_seconds", help, "name"), longest)?;
 
-        let followed: Vec<Follow> = informers.follows().collect();
+        let followed: Vec<Follow> = controllers.values().flat_map(|sources| sources.informers.follows()).collect();
         let resources = by_resource(&followed);
         let synced =
             resources.iter().map(|(resource, informers)| (*resource, ConstGauge::new(i64::from(informers.synced))));
@@ -81,7 +87,8 @@ impl Collector for State {
         let lists = resources.iter().map(|(resource, informers)| (*resource, ConstCounter::new(informers.lists)));
         let help = "Number of times the whole resource was listed, the first one included";
         family(&mut encoder, ("informer_relists", help, "resource"), lists)?;
-        let panics = panics.iter().map(|(name, panics)| (*name, ConstCounter::new(count(panics))));
+        let panics = controllers.values().flat_map(|sources| &sources.panics);
+        let panics = panics.map(|(name, panics)| (*name, ConstCounter::new(count(panics))));
         family(&mut encoder, ("worker_panics", "Number of syncs that panicked", "name"), panics)
     }
 }

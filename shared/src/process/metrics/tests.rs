@@ -52,6 +52,64 @@ async fn a_queue_shows_upstreams_metrics() {
 }
 
 #[test]
+fn controllers_of_one_process_share_what_upstream_counts_and_a_restart_replaces_the_rest() {
+    let process = Metrics::new("test");
+    let begin = |controller: &'static str, metric: &'static str| {
+        let metrics = process.of_controller(controller);
+        metrics.client("host").observer()(&Method::GET, Some(StatusCode::OK), Duration::ZERO);
+        let own = Counter::<u64>::default();
+        own.inc();
+        metrics.register(metric, "A metric of its own", own);
+        let held = Family::<Label, Gauge>::default();
+        held.get_or_create_owned(&[("name", controller)]).set(1);
+        metrics.register("held", "A metric that several controllers have", held);
+        let deletions = Counter::<u64>::default();
+        deletions.inc();
+        metrics.register("deletions", "A series that several controllers count", deletions);
+        metrics.watch_panics(controller, Arc::new(AtomicU64::new(1)));
+        metrics
+    };
+    let _one = begin("one", "one_syncs");
+    let _two = begin("two", "two_syncs");
+    let _one_again = begin("one", "one_syncs");
+    let text = process.to_text();
+    for sample in [
+        r#"rest_client_requests_total{code="200",method="GET",host="host"} 3"#,
+        "one_syncs_total 1",
+        r#"held{name="one"} 1"#,
+        r#"held{name="two"} 1"#,
+        "deletions_total 2",
+        "two_syncs_total 1",
+        r#"worker_panics_total{name="one"} 1"#,
+        r#"worker_panics_total{name="two"} 1"#,
+        r#"operator_build_info{name="test","#,
+    ] {
+        assert_eq!(text.matches(sample).count(), 1, "{sample} in {text}");
+    }
+    let mut families: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE ")).collect();
+    let count = families.len();
+    families.sort_unstable();
+    families.dedup();
+    assert_eq!(families.len(), count, "each family comes once: {text}");
+}
+
+#[test]
+fn controllers_are_shown_as_upstream_shows_them() {
+    let metrics = Metrics::new("test");
+    metrics.watch_controllers("kube-controller-manager", || {
+        vec![ControllerState { name: "ttl-controller", works: true, restarts: 3 }]
+    });
+    let text = metrics.to_text();
+    for sample in [
+        "# TYPE running_managed_controllers gauge",
+        r#"running_managed_controllers{name="ttl-controller",manager="kube-controller-manager"} 1"#,
+        r#"controller_restarts_total{name="ttl-controller"} 3"#,
+    ] {
+        assert!(text.lines().any(|line| line == sample), "{sample} in {text}");
+    }
+}
+
+#[test]
 fn requests_are_told_apart_by_code_method_and_host() {
     let metrics = Metrics::new("test-operator");
     let observe = metrics.client("10.0.0.1:443").observer();

@@ -8,7 +8,8 @@ use futures::future::{BoxFuture, join_all};
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
 
-use super::{Operator, Setup, all_synced, broken, explainer};
+use super::controller::{Face, all_synced, broken};
+use super::{Operator, Setup};
 use crate::following::cache::Progress;
 use crate::process::explain::Explainer;
 use crate::process::flags::Flags;
@@ -37,9 +38,9 @@ pub(crate) struct Alone {
 pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock: Clock) -> Alone {
     let metrics = Metrics::new(O::NAMES.operator);
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
-    let mut setup = Setup::new::<O>(&flags.shared, client, clock, metrics, &events);
-    setup.set_up::<O>(&flags.own);
-    let explainer = explainer::<O>(&mut setup, String::new());
+    let mut setup = Setup::new(O::NAMES, &flags.shared, client, clock, metrics, &events);
+    setup.declare(|setup| O::set_up(&flags.own, setup));
+    let Face { explainer, .. } = Face::of(O::NAMES, &mut setup, String::new());
     let Setup { shadow, informers, progress, queues, starters, workers, .. } = setup;
     let (caches, woken) = (progress.clone(), queues.clone());
     let work = async move {

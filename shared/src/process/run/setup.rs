@@ -11,8 +11,8 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::sync::watch::Receiver;
 
-use super::Operator;
 use super::restore::OnRestore;
+use crate::api::facts::Names;
 use crate::api::object::Object;
 use crate::following::cache::Progress;
 use crate::following::demand::{Demand, Extent};
@@ -23,7 +23,7 @@ use crate::process::explain::KeyExplainer;
 use crate::process::flags::SharedFlags;
 use crate::process::leader::Term;
 use crate::process::metrics::{Metrics, StaleSyncSkips};
-use crate::process::serving::{Checks, Probe, Query};
+use crate::process::serving::{Checks, Page, Probe, Query};
 use crate::process::shadow::{self, Shadow};
 use crate::transport::client::Client;
 use crate::transport::clock::Clock;
@@ -61,25 +61,23 @@ pub struct Setup {
     pub(super) on_held: BTreeMap<&'static str, OnHeld>,
     pub(super) workers: Vec<BoxFuture<'static, ()>>,
     pub(super) explainers: Vec<KeyExplainer>,
-    pub(super) pages: Vec<OwnPage>,
+    /// By path.
+    pub(super) pages: Vec<(&'static str, Arc<Page>)>,
 }
 
 /// A function that is called once, when work starts.
 pub(super) type Starter = Box<dyn FnOnce() + Send>;
 
-/// Path, content type, and what reads it, in pieces.
-pub(super) type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> Pieces + Send + Sync>);
-pub(super) type Pieces = Box<dyn Iterator<Item = String> + Send>;
-
 impl Setup {
-    pub(super) fn new<O: Operator>(
+    pub(super) fn new(
+        names: Names,
         flags: &SharedFlags,
         client: Client,
         clock: Clock,
         metrics: Metrics,
         events: &Events,
     ) -> Self {
-        let (shadow, client) = Shadow::of_mode(O::NAMES.operator, flags.mode, client, &clock, &metrics);
+        let (shadow, client) = Shadow::of_mode(names.operator, flags.mode, client, &clock, &metrics);
         let mut starters: Vec<Starter> = Vec::new();
         let decisions = if shadow.is_some() { Decisions::observed(shadow::decided) } else { Decisions::default() };
         // A recorder is silent before work starts, and for a shadow it never does.
@@ -92,7 +90,7 @@ impl Setup {
             shadow,
             term: None,
             clock,
-            recorder: events.recorder(O::NAMES.event_source),
+            recorder: events.recorder(names.event_source),
             decisions,
             metrics,
             checks: Checks::default(),
@@ -264,7 +262,7 @@ impl Setup {
         content_type: &'static str,
         read: impl Fn(&Query) -> P + Send + Sync + 'static,
     ) {
-        self.pages.push((path, content_type, Box::new(move |query| Box::new(read(query)))));
+        self.pages.push((path, Arc::new(Page::in_pieces(content_type, read))));
     }
 
     /// Runs a task from start to end, on every replica. Workers start once `ready` says synced; until then `/readyz`
@@ -312,8 +310,8 @@ impl Setup {
     }
 
     /// Has the operator declare everything.
-    pub(super) fn set_up<O: Operator>(&mut self, own: &O::Flags) {
-        O::set_up(own, self);
+    pub(super) fn declare(&mut self, declare: impl FnOnce(&mut Self)) {
+        declare(self);
         self.metrics.watch_informers(self.followed.clone());
         if let Some(shadow) = self.shadow.clone() {
             let queues = self.queues.clone();

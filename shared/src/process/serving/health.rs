@@ -39,14 +39,23 @@ impl Probe {
     }
 }
 
-type Ask = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// All is well.
+    Fine,
+    /// Something is not well, and fails no probe: the process is of use all the same.
+    Degraded(String),
+    /// The probe fails.
+    Failed(String),
+}
+
+type Ask = Box<dyn Fn() -> Health + Send + Sync>;
 
 struct Check {
     probes: Vec<Probe>,
     name: String,
     ask: Ask,
-    /// Whether the probe fails with it.
-    is_fatal: bool,
 }
 
 /// Named checks, asked for each probe anew; cheap to clone. `ping`, which never fails, is always among them.
@@ -55,8 +64,7 @@ pub struct Checks(Arc<Mutex<Vec<Check>>>);
 
 impl Default for Checks {
     fn default() -> Self {
-        let ping =
-            Check { probes: Probe::ALL.to_vec(), name: "ping".to_owned(), ask: Box::new(|| Ok(())), is_fatal: true };
+        let ping = Check { probes: Probe::ALL.to_vec(), name: "ping".to_owned(), ask: Box::new(|| Health::Fine) };
         Self(Arc::new(Mutex::new(vec![ping])))
     }
 }
@@ -69,7 +77,7 @@ impl Checks {
         name: impl Into<String>,
         ask: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
-        self.push(probes, name.into(), Box::new(ask), true);
+        self.add_graded(probes, name, move || ask().map_or_else(Health::Failed, |()| Health::Fine));
     }
 
     /// Adds a check that is shown but fails no probe: the process is of use although something is not well.
@@ -79,11 +87,34 @@ impl Checks {
         name: impl Into<String>,
         ask: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
-        self.push(probes, name.into(), Box::new(ask), false);
+        self.add_graded(probes, name, move || ask().map_or_else(Health::Degraded, |()| Health::Fine));
     }
 
-    fn push(&self, probes: &[Probe], name: String, ask: Ask, is_fatal: bool) {
-        self.checks().push(Check { probes: probes.to_vec(), name, ask, is_fatal });
+    /// Adds a check that says itself whether a probe fails.
+    pub fn add_graded(
+        &self,
+        probes: &[Probe],
+        name: impl Into<String>,
+        ask: impl Fn() -> Health + Send + Sync + 'static,
+    ) {
+        self.checks().push(Check { probes: probes.to_vec(), name: name.into(), ask: Box::new(ask) });
+    }
+
+    /// What all checks of a probe found together, with the reasons of those that are worst.
+    pub(crate) fn health(&self, probe: Probe) -> Health {
+        let (mut degraded, mut failed) = (Vec::new(), Vec::new());
+        for Check { name, ask, .. } in self.checks().iter().filter(|check| check.probes.contains(&probe)) {
+            match ask() {
+                Health::Fine => {}
+                Health::Degraded(reason) => degraded.push(format!("{name}: {reason}")),
+                Health::Failed(reason) => failed.push(format!("{name}: {reason}")),
+            }
+        }
+        match (failed.is_empty(), degraded.is_empty()) {
+            (false, _) => Health::Failed(failed.join("; ")),
+            (true, false) => Health::Degraded(degraded.join("; ")),
+            (true, true) => Health::Fine,
+        }
     }
 
     fn checks(&self) -> MutexGuard<'_, Vec<Check>> {
@@ -94,18 +125,20 @@ impl Checks {
     pub(super) fn answer(&self, probe: Probe, query: &Query) -> Answer {
         let mut unknown: Vec<&str> = query.values("exclude").collect();
         let (mut lines, mut failures) = (String::new(), String::new());
-        for Check { name, ask, is_fatal, .. } in self.checks().iter().filter(|check| check.probes.contains(&probe)) {
+        for Check { name, ask, .. } in self.checks().iter().filter(|check| check.probes.contains(&probe)) {
             // Writing to a string cannot fail.
             let _ = if unknown.contains(&name.as_str()) || query.values("exclude").any(|excluded| excluded == name) {
                 unknown.retain(|excluded| excluded != name);
                 writeln!(lines, "[+]{name} excluded: ok")
-            } else if !is_fatal {
-                writeln!(lines, "[+]{name} {}", if ask().is_ok() { "ok" } else { "degraded: reason withheld" })
-            } else if let Err(reason) = ask() {
-                let _ = writeln!(failures, "[-]{name} failed: {reason}");
-                writeln!(lines, "[-]{name} failed: reason withheld")
             } else {
-                writeln!(lines, "[+]{name} ok")
+                match ask() {
+                    Health::Fine => writeln!(lines, "[+]{name} ok"),
+                    Health::Degraded(_) => writeln!(lines, "[+]{name} degraded: reason withheld"),
+                    Health::Failed(reason) => {
+                        let _ = writeln!(failures, "[-]{name} failed: {reason}");
+                        writeln!(lines, "[-]{name} failed: reason withheld")
+                    }
+                }
             };
         }
         if !unknown.is_empty() {
@@ -136,9 +169,9 @@ impl Checks {
         let checks = self.checks();
         let check = checks.iter().find(|check| check.name == name && check.probes.contains(&probe))?;
         Some(match (check.ask)() {
-            Ok(()) => Answer::text(StatusCode::OK, "ok"),
-            Err(reason) if !check.is_fatal => Answer::text(StatusCode::OK, format!("degraded: {reason}\n")),
-            Err(reason) => {
+            Health::Fine => Answer::text(StatusCode::OK, "ok"),
+            Health::Degraded(reason) => Answer::text(StatusCode::OK, format!("degraded: {reason}\n")),
+            Health::Failed(reason) => {
                 Answer::text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {reason}\n"))
             }
         })
@@ -188,6 +221,17 @@ mod tests {
         assert_eq!((answer.code.as_u16(), answer.body.as_str()), (200, lines));
         let alone = checks.answer_one(Probe::Readyz, "feeds").unwrap();
         assert_eq!((alone.code.as_u16(), alone.body.as_str()), (200, "degraded: widgets: forbidden\n"));
+    }
+
+    #[test]
+    fn checks_together_are_as_bad_as_the_worst() {
+        let checks = Checks::default();
+        assert_eq!(checks.health(Probe::Readyz), Health::Fine);
+        checks.add_note(&[Probe::Readyz], "feeds", || Err("widgets: forbidden".to_owned()));
+        assert_eq!(checks.health(Probe::Readyz), Health::Degraded("feeds: widgets: forbidden".to_owned()));
+        checks.add(&[Probe::Readyz], "informer-sync/pods", || Err("not listed yet".to_owned()));
+        assert_eq!(checks.health(Probe::Readyz), Health::Failed("informer-sync/pods: not listed yet".to_owned()));
+        assert_eq!(checks.health(Probe::Livez), Health::Fine);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
 use super::*;
-use crate::api::explain::{AUDIENCE, Role};
+use crate::api::explain::{AUDIENCE, Explanation, Role};
 use crate::transport::client::ClientOptions;
 
 #[derive(Debug, clap::Args)]
@@ -103,7 +103,10 @@ impl Room {
             .why(explanation_of)
             .page("/metrics", crate::process::metrics::CONTENT_TYPE, |_| "# EOF\n".to_owned())
             .page("/debug/decisions", JSON, |query| format!("{:?}", query.value("key")))
-            .page_in_pieces("/debug/endless", TEXT, |_| std::iter::repeat_with(|| "piece\n".repeat(1000)));
+            .others(|path| {
+                let endless = || Page::in_pieces(TEXT, |_| std::iter::repeat_with(|| "piece\n".repeat(1000)));
+                (path == "/debug/endless").then(|| Arc::new(endless()))
+            });
         Self::of(site, &client(address), reviews).await
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Left out: spans, which are traces; colours; a local time zone, which an image from scratch doesn't have.
 
+use std::cell::Cell;
 use std::fmt::{self, Write};
 
 use tracing::field::{Field, Visit};
@@ -12,6 +13,16 @@ use tracing_subscriber::layer::Context;
 use super::LogFormat;
 use crate::transport::clock::Clock;
 use crate::working::worker::running;
+
+thread_local! {
+    /// The controller that this thread belongs to, in a process of several.
+    static CONTROLLER: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// Names this controller in all lines of this thread.
+pub(crate) fn in_controller(name: &'static str) {
+    CONTROLLER.set(Some(name));
+}
 
 /// Writes each event through `write`, whole lines only.
 pub(super) struct Lines<W> {
@@ -123,6 +134,10 @@ where
         let mut fields = Fields::default();
         let mut reader = Reader { format: self.format, fields: &mut fields };
         event.record(&mut reader);
+        if let Some(controller) = CONTROLLER.get() {
+            let controller = reader.quoted(controller);
+            reader.add_outer("controller", controller);
+        }
         running::running(|sync| {
             let key = reader.quoted(&sync.key.to_string());
             let all = [("queue", reader.quoted(sync.queue)), ("key", key), ("attempt", sync.attempt.to_string())];

@@ -56,6 +56,16 @@ fn text_lines_are_klogs() {
 }
 
 #[test]
+fn lines_of_a_controllers_thread_name_it() {
+    let thread = std::thread::spawn(|| {
+        in_controller("ttl-controller");
+        lines_of(&options(LogFormat::Text, 0), |_| tracing::info!("here"))
+    });
+    let here = r#"I1121 11:12:13.456789 PID tests.rs:N] "here" controller="ttl-controller""#;
+    assert_eq!(thread.join().unwrap(), [here]);
+}
+
+#[test]
 fn json_lines_are_upstreams_and_always_json() {
     let lines = lines_of(&options(LogFormat::Json, 0), |_| log_everything());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! One request, and the errors that tell of it.
+//! One request, the errors that tell of it, and the gates before it.
 //!
 //! Left out: sending it.
 
@@ -35,4 +35,10 @@ impl<'a> Call<'a> {
     pub(super) fn timed_out(&self) -> ApiError {
         ApiError::Timeout { method: self.method.to_string(), path: self.path.to_owned(), limit: REQUEST_TIMEOUT }
     }
+}
+
+/// Decides which requests may be sent. Asked first of all, and again after each wait.
+pub(crate) trait Gate: Send + Sync {
+    /// Refuses a request by an error, which its sender gets.
+    fn check(&self, call: &Call<'_>) -> Result<(), ApiError>;
 }

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tower::{BoxError, Service, ServiceExt};
 
+use super::account::Tokens;
 use super::transport::{AnswerBody, Connection, Interrupted};
 use crate::transport::api_error::chain;
 
@@ -39,6 +40,8 @@ type Connect = fn(&kube::Config) -> Result<Connection, kube::Error>;
 pub(super) struct Renewing {
     config: Arc<kube::Config>,
     token_file: Option<Arc<Path>>,
+    /// Tokens that a task of this process requests; they go before any other.
+    tokens: Option<Tokens>,
     ca_file: Option<Arc<Path>>,
     connect: Connect,
     state: Arc<AsyncMutex<State>>,
@@ -86,7 +89,13 @@ impl Renewing {
             is_refused: false,
         };
         let (config, state) = (Arc::new(config), Arc::new(AsyncMutex::new(state)));
-        Ok(Self { config, token_file, ca_file: ca_file.map(Arc::from), connect, state, is_answered: Arc::default() })
+        let ca_file = ca_file.map(Arc::from);
+        Ok(Self { config, token_file, tokens: None, ca_file, connect, state, is_answered: Arc::default() })
+    }
+
+    /// Sends these tokens in the place of the configuration's.
+    pub(super) fn with_tokens(self, tokens: Option<Tokens>) -> Self {
+        Self { tokens, ..self }
     }
 
     async fn current(&self) -> (Connection, Option<HeaderValue>) {
@@ -98,7 +107,8 @@ impl Renewing {
             let _ = tokio::spawn(async move { this.look().await }).await;
             state = self.state.lock().await;
         }
-        (state.connection.clone(), state.token.clone())
+        let requested = self.tokens.as_ref().map(|tokens| tokens.borrow().clone());
+        (state.connection.clone(), requested.or_else(|| state.token.clone()))
     }
 
     /// Files that cannot be read, or that do not fit together because they are just being written, leave all as it is.
