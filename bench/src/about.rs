@@ -11,14 +11,12 @@ const QUIET_NODES_MAX: u32 = 100;
 
 /// A set of steps: whose work it is, and what its page says.
 pub(crate) struct About {
-    /// The operators that do the work.
     pub(crate) operators: Vec<String>,
     /// The operators that do for every contestant what is not measured.
     pub(crate) helpers: &'static [&'static str],
     /// Whose work it is upstream.
     pub(crate) controllers: &'static str,
     pub(crate) reaction: Option<Reaction>,
-    /// The steps, in the words of the page.
     pub(crate) steps: String,
     /// How many nodes there are; see [`nodes_for`].
     pub(crate) nodes: u32,
@@ -26,7 +24,6 @@ pub(crate) struct About {
     pub(crate) zones: u32,
     /// Flags of operators, by name, which kube-controller-manager gets, too.
     pub(crate) flags: Flags,
-    /// Where the page is.
     pub(crate) page: &'static str,
     /// The targets, where the page shows them and the costs of each operator.
     pub(crate) targets: Option<Targets>,
@@ -39,7 +36,6 @@ impl About {
     }
 }
 
-/// Flags, each with the operator that has it.
 pub(crate) type Flags = &'static [(&'static str, &'static str)];
 
 /// As many nodes as so many pods need: each has a place, and a node of kwok takes what it is given.
@@ -54,7 +50,6 @@ pub(crate) struct Targets {
     pub(crate) each: Option<&'static str>,
 }
 
-/// A ratio to be reached.
 pub(crate) struct Target {
     pub(crate) what: &'static str,
     pub(crate) wanted: &'static str,
@@ -67,7 +62,6 @@ impl Target {
         Self { what: "time", wanted: "at most 1.0", figure: |figures| figures.took.as_secs_f64(), of_all: OfAll::Sum };
     pub(crate) const CPU: Self =
         Self { what: "CPU", wanted: "at most 0.5", figure: |figures| figures.cpu.as_secs_f64(), of_all: OfAll::Sum };
-    /// Without events.
     pub(crate) const WRITES: Self = Self {
         what: "writes",
         wanted: "at most 1.0",

@@ -14,7 +14,6 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// How it stands with the apiserver.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Counts {
-    /// Watches that are open now, whoever reads them.
     pub(crate) watches: f64,
     /// The bytes sent to readers since its start. Lists of one namespace are not counted: these are the benchmark's own
     /// looks at how far a step has come.

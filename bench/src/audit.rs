@@ -11,7 +11,6 @@ use serde::Deserialize;
 
 use e2e::audit_log;
 
-/// One finished request.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Request {
@@ -67,7 +66,6 @@ pub(crate) fn accounts(requests: &[Request], helpers: &[&str]) -> Vec<String> {
     users.into_iter().filter(is_theirs).map(str::to_owned).collect()
 }
 
-/// The verbs that change nothing.
 pub(crate) const READS: [&str; 3] = ["get", "list", "watch"];
 
 /// How often `users` asked, by verb, and what kube-controller-manager read for them; events that they post are counted

@@ -20,7 +20,6 @@ use crate::running::Running;
 use crate::turns::Turns;
 use crate::{apiserver, report, steps};
 
-/// Measures, and writes the report.
 pub(crate) async fn run(options: &BenchOptions) -> Result<()> {
     let about = steps::about(options.set, options)?;
     let mut measured = Vec::new();

@@ -9,14 +9,12 @@ use e2e::usage::Usage;
 use crate::audit::READS;
 use crate::contestant::Contestant;
 
-/// One step of one contestant in one round.
 pub(crate) struct Measured {
     pub(crate) contestant: Contestant,
     pub(crate) step: &'static str,
     pub(crate) figures: Figures,
 }
 
-/// The costs of one step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) took: Duration,
@@ -38,7 +36,6 @@ pub(crate) struct Figures {
     /// The usage of each process, by name.
     pub(crate) each: BTreeMap<String, Usage>,
     pub(crate) requests: BTreeMap<String, u64>,
-    /// Sorted.
     pub(crate) reactions: Vec<Duration>,
     /// How many pods it ran to their end, where that is what it is about.
     pub(crate) pods: Option<u32>,
@@ -90,7 +87,6 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Writes, events and reads.
 pub(crate) fn totals(requests: &BTreeMap<String, u64>) -> (u64, u64, u64) {
     let sum = |wanted: &dyn Fn(&str) -> bool| requests.iter().filter(|(verb, _)| wanted(verb)).map(|(_, n)| n).sum();
     let is_event = |verb: &str| verb.ends_with(" event");

@@ -187,7 +187,6 @@ impl<'a> Bench<'a> {
         parts.into_iter().map(|part| Ok(self.cluster.usage(part)?.cpu)).sum()
     }
 
-    /// Whether one of these steps is asked for.
     pub(crate) fn wants(&self, steps: &[&str]) -> bool {
         steps.iter().any(|step| self.options.wants(step))
     }
@@ -205,7 +204,6 @@ impl<'a> Bench<'a> {
         Progress::default().finish(&format!("  {step}: {}: {figures}", self.contestant()));
     }
 
-    /// Starts the contestant.
     pub(crate) async fn begin(&mut self) -> Result<()> {
         self.running.begin(self.cluster).await
     }
@@ -222,7 +220,6 @@ impl<'a> Bench<'a> {
         .await
     }
 
-    /// Stops the contestant.
     pub(crate) async fn stop(&mut self) -> Result<()> {
         self.running.stop(self.cluster).await
     }

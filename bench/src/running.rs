@@ -13,12 +13,10 @@ use crate::about::{About, Flags};
 use crate::contestant::Contestant;
 use crate::options::BenchOptions;
 
-/// A contestant, at work or stopped.
 pub(crate) struct Running {
     contestant: Contestant,
     /// Those that do the work, or whose controllers of kube-controller-manager do it.
     names: Vec<String>,
-    /// The flags of this set of steps.
     flags: Flags,
     leader_elect: bool,
     processes: Processes,
@@ -59,7 +57,6 @@ impl Running {
         Ok(running)
     }
 
-    /// Starts the processes that were stopped.
     pub(crate) async fn begin(&mut self, cluster: &Cluster) -> Result<()> {
         match self.contestant {
             Contestant::Operators => {
@@ -90,7 +87,6 @@ impl Running {
         Ok(())
     }
 
-    /// Stops the processes.
     pub(crate) async fn stop(&mut self, cluster: &Cluster) -> Result<()> {
         match &mut self.processes {
             Processes::Stopped(_) => {}

@@ -32,7 +32,6 @@ pub(crate) fn about(set: Set, options: &BenchOptions) -> Result<About> {
     })
 }
 
-/// Takes all steps in turn.
 pub(crate) async fn run(set: Set, bench: &mut Bench<'_>) -> Result<()> {
     match set {
         Set::Workloads => workloads::run(bench).await,

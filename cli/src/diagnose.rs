@@ -20,7 +20,6 @@ use crate::evidence::Evidence;
 use crate::kinds;
 use crate::object::Object;
 
-/// Conditions that are true on a healthy object.
 const GOOD: [&str; 6] = ["Ready", "Available", "Established", "NamesAccepted", "ScalingActive", "AbleToScale"];
 
 pub fn diagnose(evidence: &Evidence) -> Diagnosis {

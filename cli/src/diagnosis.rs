@@ -23,7 +23,6 @@ pub struct Diagnosis {
     pub not_seen: Vec<String>,
 }
 
-/// One line of evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {

@@ -12,7 +12,6 @@ pub struct Kind {
     pub version: String,
     pub kind: String,
     pub plural: String,
-    /// Singular and short names.
     pub other_names: Vec<String>,
     pub is_namespaced: bool,
     pub is_listable: bool,

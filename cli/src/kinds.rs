@@ -48,12 +48,10 @@ fn acting_on(group: &str, kind: &str) -> Vec<(&'static str, &'static Acts)> {
     found
 }
 
-/// The operators that act on this kind.
 pub fn operators_of(group: &str, kind: &str) -> Vec<&'static str> {
     acting_on(group, kind).into_iter().map(|(operator, _)| operator).collect()
 }
 
-/// The operators that act on this object.
 pub fn operators_about(object: Object<'_>) -> Vec<&'static str> {
     let acts_on_it = |acts: &Acts| match acts.which {
         Which::All => true,

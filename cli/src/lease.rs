@@ -10,7 +10,6 @@ const SKEW: SignedDuration = SignedDuration::from_secs(2);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lease {
-    /// Empty if released.
     pub holder: String,
     pub renewed: Option<Timestamp>,
     pub acquired: Option<Timestamp>,

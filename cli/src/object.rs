@@ -140,7 +140,6 @@ impl<'a> Object<'a> {
         Labels::new(pairs.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))))
     }
 
-    /// `spec.selector` of a workload.
     pub fn selector(self) -> Option<Result<Selector, String>> {
         let value = self.0.pointer("/spec/selector")?;
         let read = |selector: LabelSelector| Selector::parse(&selector).map_err(|error| error.to_string());

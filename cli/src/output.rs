@@ -6,12 +6,9 @@ use std::io::Write as _;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-/// The meaning of the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// At rest or in progress.
     Well,
-    /// In need of help.
     Stuck,
 }
 
@@ -23,7 +20,6 @@ pub(crate) fn print(text: &str) -> Result<()> {
     write(&printable(text))
 }
 
-/// Print an error to stderr.
 pub fn report(error: &anyhow::Error) {
     eprintln!("error: {}", printable(&format!("{error:#}")));
 }

@@ -118,7 +118,6 @@ impl Reader<'_> {
         get(self.client, path).await
     }
 
-    /// Items of a list lack their kind.
     fn add(&mut self, objects: Vec<Value>, kind: &Kind) {
         for mut object in objects {
             if let Some(map) = object.as_object_mut() {

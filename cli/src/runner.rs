@@ -54,7 +54,6 @@ pub struct Manager {
 pub enum Runner {
     Operator,
     Manager,
-    /// Each undoes the other's writes.
     Both,
     Nobody,
     /// The Leases or flags are not readable.

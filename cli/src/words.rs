@@ -68,7 +68,6 @@ pub fn nearest<'a>(name: &str, among: impl Iterator<Item = &'a str>, max: usize)
     near.into_iter().take(max).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Levenshtein distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

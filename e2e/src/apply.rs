@@ -11,7 +11,6 @@ use serde_json::Value;
 /// The field manager of all that the suite applies.
 pub const FIELD_MANAGER: &str = "e2e";
 
-/// Applies one object.
 pub async fn apply(client: &Client, namespace: &str, object: &Value) -> Result<DynamicObject> {
     let (kind, name) = (text(object, "/kind")?, text(object, "/metadata/name")?);
     let api = api(client, text(object, "/apiVersion")?, kind, text(object, "/metadata/namespace").unwrap_or(namespace));

@@ -63,7 +63,6 @@ impl Guard {
         Ok(command)
     }
 
-    /// Forgets a process that has been reaped, whose number may come back as another's.
     pub(crate) fn forget(&self, pid: u32) {
         if let Some(mut pipe) = self.pipe.as_ref() {
             // Fails only if the guard is gone, which then has nothing to forget.

@@ -51,7 +51,6 @@ pub async fn run_script<A: AsRef<OsStr>>(
     Ok((output.status.success(), String::from_utf8_lossy(&printed).into_owned()))
 }
 
-/// The objects of a kustomize folder.
 pub async fn kustomize(dir: &Path) -> Result<Vec<Value>> {
     if !dir.is_dir() {
         bail!("there are no manifests in {}", dir.display());

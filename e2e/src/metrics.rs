@@ -33,7 +33,6 @@ use tokio_rustls::TlsAcceptor;
 use crate::apply::apply;
 use crate::cluster::Cluster;
 
-/// The groups and versions that it serves.
 const SERVED: [(&str, &str); 3] =
     [("metrics.k8s.io", "v1beta1"), ("custom.metrics.k8s.io", "v1beta2"), ("external.metrics.k8s.io", "v1beta1")];
 /// How long the cluster's apiserver may take to find it.
@@ -44,10 +43,8 @@ const POLL: Duration = Duration::from_millis(30);
 /// goes on with the other's.
 static VALUES: Mutex<BTreeMap<String, i64>> = Mutex::new(BTreeMap::new());
 
-/// Which pods it has values of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pods {
-    /// Those that there are when it is asked.
     Live,
     /// Those that there were when it was first asked about them. One that measures many pods knows them, and nobody's
     /// list has to wait for its own.
@@ -111,7 +108,6 @@ impl Metrics {
     }
 }
 
-/// Has nobody asked any more.
 pub async fn withdraw(client: &Client) -> Result<()> {
     let services: Api<APIService> = Api::all(client.clone());
     for (group, version) in SERVED {
@@ -197,7 +193,6 @@ impl Server {
         Some(list(group, &items))
     }
 
-    /// The pods that the query's selector selects.
     async fn pods(&self, namespace: &str, query: &str) -> Option<Vec<Pod>> {
         let selector = query.split('&').find_map(|pair| pair.strip_prefix("labelSelector="))?;
         let selector = selector.replace("%3D", "=").replace("%2C", ",");

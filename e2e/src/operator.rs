@@ -64,21 +64,18 @@ pub fn upstream_controller(operator: &str) -> String {
     format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
 }
 
-/// Whom an operator's manifests let it be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     pub namespace: String,
     pub service_account: String,
 }
 
-/// An operator to run.
 #[derive(Clone, Debug)]
 pub struct OperatorSpec {
     /// Names its log and its kubeconfig; two replicas have two names.
     pub name: String,
     /// Which operator it is: the program's first argument.
     pub operator: String,
-    /// The program of this operator, or that of all.
     pub program: PathBuf,
     /// Further flags; they come last.
     pub flags: Vec<String>,
@@ -89,7 +86,6 @@ pub struct OperatorSpec {
 }
 
 impl OperatorSpec {
-    /// An operator that talks to the apiserver itself and elects a leader.
     pub fn new(operator: &str, program: impl Into<PathBuf>, account: &Installed) -> Self {
         Self {
             name: operator.to_owned(),
@@ -170,7 +166,6 @@ impl Cluster {
     }
 }
 
-/// An operator's process. Killed when dropped.
 pub struct Operator {
     name: String,
     port: u16,
@@ -189,12 +184,10 @@ impl Operator {
         &self.name
     }
 
-    /// The port it serves health and metrics on.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The process, for its signals and its end.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
@@ -208,12 +201,10 @@ impl Operator {
         log_tail(self.process.log(), lines)
     }
 
-    /// Its whole log.
     pub fn log(&self) -> Result<String> {
         std::fs::read_to_string(self.process.log()).with_context(|| format!("read the log of {}", self.name))
     }
 
-    /// SIGKILL.
     pub fn kill(&mut self) {
         self.process.kill();
     }

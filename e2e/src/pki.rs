@@ -22,7 +22,6 @@ pub struct Pki {
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// A certificate and its key, as PEM.
 pub struct Identity {
     pub certificate: String,
     pub key: String,
@@ -56,17 +55,14 @@ impl Pki {
         Ok(pki)
     }
 
-    /// The authority's certificate as PEM.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
-    /// The authority's certificate as DER.
     pub fn ca_der(&self) -> CertificateDer<'static> {
         self.ca_der.clone()
     }
 
-    /// The folder of the files.
     pub fn folder(&self) -> &Path {
         &self.dir
     }
@@ -87,7 +83,6 @@ impl Pki {
         Ok(Identity { certificate: certificate.pem(), key: key.serialize_pem() })
     }
 
-    /// A server certificate for this machine.
     pub fn server(&self, name: &str) -> Result<Identity> {
         let (certificate, key) = self.sign(server_params(name)?)?;
         Ok(Identity { certificate: certificate.pem(), key: key.serialize_pem() })
@@ -130,7 +125,6 @@ pub struct Requested {
 }
 
 impl Requested {
-    /// For this user and group, and for a server of these names.
     pub fn new(user: &str, group: &str, names: &[&str]) -> Result<Self> {
         let mut params = named(user);
         params.distinguished_name.push(DnType::OrganizationName, group);
@@ -142,7 +136,6 @@ impl Requested {
         Ok(Self { request: request.pem().context("write a request as PEM")?, key: key.serialize_pem() })
     }
 
-    /// With the certificate that was signed for it.
     pub fn signed(self, certificate: String) -> Identity {
         Identity { certificate, key: self.key }
     }

@@ -26,7 +26,6 @@ pub fn free<const N: usize>() -> Result<[u16; N]> {
     Ok(ports)
 }
 
-/// A port that nothing listens on right now.
 pub(crate) fn free_port() -> Result<u16> {
     let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     (0..COUNT)

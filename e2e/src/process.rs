@@ -18,7 +18,6 @@ use crate::usage::Usage;
 /// How often an end is looked for: the children are not tokio's, so that they can be reaped without a runtime.
 const POLL: Duration = Duration::from_millis(10);
 
-/// A program to run.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub path: PathBuf,
@@ -105,7 +104,6 @@ impl Process {
         }
     }
 
-    /// SIGKILL, and waits for the end.
     pub fn kill(&mut self) {
         if self.status().is_some() {
             return;
@@ -126,7 +124,6 @@ impl Process {
         ended
     }
 
-    /// SIGTERM, without waiting.
     pub fn send_terminate(&mut self) {
         if self.status().is_none() {
             self.signal(Signal::TERM);
@@ -138,7 +135,6 @@ impl Process {
         self.signal(Signal::STOP);
     }
 
-    /// SIGCONT.
     pub fn resume(&mut self) {
         self.signal(Signal::CONT);
     }

@@ -26,10 +26,8 @@ rules:
 ";
 
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:kube-system:";
-/// The namespace of the operators.
 const HOME: &str = "kube-system";
 
-/// A verb on a kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Action {
     pub group: String,
@@ -68,7 +66,6 @@ impl fmt::Display for Action {
     }
 }
 
-/// A request as RBAC sees it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
     pub action: Action,
@@ -86,7 +83,6 @@ impl Request {
     }
 }
 
-/// One thing that a role allows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grant {
     pub action: Action,
@@ -139,7 +135,6 @@ pub struct Count {
     pub refused: u64,
 }
 
-/// The requests of each ServiceAccount of kube-system, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage(BTreeMap<String, BTreeMap<Request, Count>>);
 
@@ -207,7 +202,6 @@ impl Usage {
         }
     }
 
-    /// Whether an operator has done this.
     pub fn shows(&self, operator: &str, action: &Action) -> bool {
         let is_done = |(request, count): (&Request, &Count)| request.action == *action && count.allowed > 0;
         self.0.get(operator).is_some_and(|asked| asked.iter().any(is_done))
@@ -218,7 +212,6 @@ impl Usage {
         self.asked(operator).filter(|request| request.is_write()).collect()
     }
 
-    /// The number of different requests of an operator.
     pub fn count_asked(&self, operator: &str) -> usize {
         self.asked(operator).count()
     }
@@ -297,7 +290,6 @@ fn of_role(role: &Value) -> Vec<Grant> {
     role["rules"].as_array().into_iter().flatten().flat_map(|rule| each(rule, namespace.as_deref())).collect()
 }
 
-/// Every combination that one rule allows.
 fn each(rule: &Value, namespace: Option<&str>) -> Vec<Grant> {
     let strings = |field: &str| -> Vec<String> {
         rule[field].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()

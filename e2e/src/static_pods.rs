@@ -16,24 +16,19 @@ use crate::operator::Operator;
 use crate::ports::free_port;
 use crate::process::{Process, Program};
 
-/// The script that lays them down.
 pub const SCRIPT: &str = "static-pods.sh";
-/// Where a pod finds its operator's files.
 const MOUNTED: &str = "/etc/kubernetes/operator";
 const PORT: &str = "--secure-port=";
 
-/// What the script has written.
 pub struct StaticPods {
     folder: PathBuf,
 }
 
 impl StaticPods {
-    /// The ServiceAccounts and the roles of the operators.
     pub fn accounts(&self) -> PathBuf {
         self.folder.join("accounts.yaml")
     }
 
-    /// The pods, in the order of their names.
     pub fn pods(&self) -> Result<Vec<Value>> {
         let folder = self.folder.join("manifests");
         let entries = std::fs::read_dir(&folder).with_context(|| format!("list {}", folder.display()))?;

@@ -9,20 +9,16 @@ use anyhow::{Context, Result};
 /// Memory in bytes, and the processor time used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Resident, shared pages counted in proportion.
     pub pss: u64,
-    /// Resident.
     pub rss: u64,
     /// Of it what belongs to no file: heap and stacks.
     pub anonymous: u64,
-    /// The most that was ever resident.
     pub peak_rss: u64,
     /// User and system time, in steps of a clock tick (10 ms).
     pub cpu: Duration,
 }
 
 impl Usage {
-    /// Reads it.
     pub fn of(pid: u32) -> Result<Self> {
         let read = |file: &str| {
             let path = format!("/proc/{pid}/{file}");
@@ -39,7 +35,6 @@ impl Usage {
     }
 }
 
-/// The usage of several processes together.
 impl Sum for Usage {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |sum, one| Self {

@@ -29,7 +29,6 @@ pub mod time;
 pub(crate) mod unreadable;
 pub mod url;
 
-/// The JSON of a request.
 pub fn json(body: &impl serde::Serialize) -> bytes::Bytes {
     // Only maps with keys that are no strings, or a failing writer, can fail; requests have neither.
     serde_json::to_vec(body).unwrap_or_default().into()

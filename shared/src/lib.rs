@@ -15,8 +15,6 @@
 //!
 //! Left out on purpose: a generic reconcile loop that hides the key or the queue, and any code that has one user only.
 
-#![warn(missing_docs)]
-
 pub mod api;
 pub mod controllers;
 pub mod following;

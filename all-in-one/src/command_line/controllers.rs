@@ -5,30 +5,24 @@
 use super::gates::Gates;
 use crate::{Operator, names};
 
-/// One controller of kube-controller-manager.
 struct Controller {
-    /// Its canonical name.
     name: &'static str,
     /// Its name before v1.28.
     alias: Option<&'static str>,
-    /// What enables it.
     runs: Runs,
     /// Feature gates that must be on.
     gates: &'static [&'static str],
 }
 
-/// What enables a controller.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runs {
     /// `*` or its name.
     ByDefault,
-    /// Its name.
     ByName,
     /// Never: it belongs to the cloud-controller-manager, and kube-controller-manager skips it too.
     InCloud,
 }
 
-/// Whether a controller is enabled.
 enum Enabled {
     /// By its name or alias.
     ByName,
@@ -117,7 +111,6 @@ const CONTROLLERS: &[Controller] = &[
     newer("volumeattributesclass-protection-controller").behind(&["VolumeAttributesClass"]),
 ];
 
-/// The chosen controllers.
 pub(super) struct Chosen {
     /// The operators that run, in the order of upstream's names.
     pub(super) operators: Vec<&'static Operator>,
@@ -134,7 +127,6 @@ fn called(name: &str) -> Option<&'static Controller> {
     CONTROLLERS.iter().find(|controller| controller.name == name || controller.alias == Some(name))
 }
 
-/// Whether a controller needs this feature gate.
 pub(super) fn is_gate(gate: &str) -> bool {
     CONTROLLERS.iter().any(|controller| controller.gates.contains(&gate))
 }

@@ -58,7 +58,6 @@ pub(super) async fn run(options: &MemoryOptions) -> Result<String> {
     Ok(table)
 }
 
-/// Starts an operator and weighs it at rest.
 async fn weigh(options: &MemoryOptions, cluster: &Cluster, name: &str) -> Result<Usage> {
     let mut spec = options.programs.install(name, options.one_program, cluster).await?;
     spec.leader_elect = false;
@@ -171,7 +170,6 @@ async fn write_workloads(cluster: &Cluster, count: i32) -> Result<()> {
     written.buffer_unordered(AT_A_TIME).try_collect().await
 }
 
-/// One that wants no pods.
 fn workload(kind: &str, name: &str, template: &Value) -> Value {
     let mut spec = json!({"template": template});
     if kind == "Job" {

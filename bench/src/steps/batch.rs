@@ -104,7 +104,6 @@ impl Bench<'_> {
         .await
     }
 
-    /// With all that is theirs.
     async fn delete_jobs(&self) -> Result<()> {
         self.delete_all::<CronJob>().await?;
         self.delete_all::<Job>().await?;

@@ -148,7 +148,6 @@ impl Bench<'_> {
     }
 }
 
-/// The reference of a controller's dependent.
 fn owner<K: Resource<DynamicType = ()>>(object: &K) -> Value {
     json!({
         "apiVersion": K::api_version(&()), "kind": K::kind(&()), "name": object.name_any(), "uid": object.uid(),

@@ -138,7 +138,6 @@ impl Bench<'_> {
     }
 }
 
-/// The pods of the ready addresses.
 fn addresses(endpoints: &Endpoints) -> Vec<&str> {
     let subsets = endpoints.subsets.iter().flatten();
     let addresses = subsets.flat_map(|subset| subset.addresses.iter().flatten());

@@ -96,7 +96,6 @@ impl Bench<'_> {
     }
 }
 
-/// The pod of an endpoint that is ready.
 fn ready_pod(endpoint: &Endpoint) -> Option<&str> {
     let is_ready = endpoint.conditions.as_ref().is_some_and(|conditions| conditions.ready == Some(true));
     endpoint.target_ref.as_ref().filter(|_| is_ready)?.name.as_deref()

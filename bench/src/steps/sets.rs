@@ -214,7 +214,6 @@ impl Bench<'_> {
         create::<PodDisruptionBudget>(&self.api(), budget).await.map(drop)
     }
 
-    /// With all that is theirs.
     async fn delete_sets(&self) -> Result<()> {
         self.delete_all::<PodDisruptionBudget>().await?;
         self.delete_all::<StatefulSet>().await?;
@@ -272,7 +271,6 @@ fn now() -> String {
     Timestamp::now().to_string()
 }
 
-/// The template of the pods of Deployments.
 fn template(name: &str) -> Value {
     deployment(name, 1)["spec"]["template"].clone()
 }

@@ -95,7 +95,6 @@ impl Bench<'_> {
         create::<Deployment>(&self.api(), deployment(name, replicas)).await.map(drop)
     }
 
-    /// With all that is theirs.
     pub(super) async fn delete_deployments(&self) -> Result<()> {
         self.delete_all::<Deployment>().await?;
         self.delete_all::<ReplicaSet>().await?;

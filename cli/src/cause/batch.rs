@@ -10,28 +10,52 @@ use crate::words::{line, many, when};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "case")]
 pub enum Batch {
-    /// `spec.suspend` of a Job.
     JobSuspended,
     /// `spec.managedBy` names another controller.
-    ManagedBy { controller: String },
+    ManagedBy {
+        controller: String,
+    },
     /// Too many pods failed.
-    BackoffLimit { limit: i64, failed: i64, last: String },
+    BackoffLimit {
+        limit: i64,
+        failed: i64,
+        last: String,
+    },
     /// `activeDeadlineSeconds` is over.
-    Deadline { seconds: i64 },
-    /// The pod failure policy ended the Job.
-    PodFailurePolicy { message: String },
-    /// Indexes failed.
-    FailedIndexes { indexes: String, limit: Option<i64> },
-    /// The Job failed otherwise.
-    JobFailed { reason: String, message: String },
-    /// Pods keep failing.
-    PodsFail { failed: i64, limit: i64, next_try: Option<Timestamp>, last: String },
+    Deadline {
+        seconds: i64,
+    },
+    PodFailurePolicy {
+        message: String,
+    },
+    FailedIndexes {
+        indexes: String,
+        limit: Option<i64>,
+    },
+    JobFailed {
+        reason: String,
+        message: String,
+    },
+    PodsFail {
+        failed: i64,
+        limit: i64,
+        next_try: Option<Timestamp>,
+        last: String,
+    },
     /// A pod of the Job is not running.
-    JobPod { pod: String, trouble: Trouble },
-    /// The Job is running.
-    Running { active: i64, succeeded: i64, completions: Option<i64> },
-    /// The Job is complete.
-    Complete { succeeded: i64, expires: Option<Timestamp> },
+    JobPod {
+        pod: String,
+        trouble: Trouble,
+    },
+    Running {
+        active: i64,
+        succeeded: i64,
+        completions: Option<i64>,
+    },
+    Complete {
+        succeeded: i64,
+        expires: Option<Timestamp>,
+    },
 }
 
 impl Batch {

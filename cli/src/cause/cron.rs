@@ -12,19 +12,35 @@ pub enum Cron {
     /// `spec.suspend` of a `CronJob`.
     CronJobSuspended,
     /// `spec.timeZone` is unknown.
-    UnknownTimeZone { zone: String },
+    UnknownTimeZone {
+        zone: String,
+    },
     /// `spec.schedule` is invalid.
-    InvalidSchedule { schedule: String, message: String },
+    InvalidSchedule {
+        schedule: String,
+        message: String,
+    },
     /// `startingDeadlineSeconds` passed before a Job was created.
-    MissedDeadline { seconds: i64, message: String },
+    MissedDeadline {
+        seconds: i64,
+        message: String,
+    },
     /// Too many start times were missed.
-    TooManyMissed { message: String },
+    TooManyMissed {
+        message: String,
+    },
     /// `concurrencyPolicy: Forbid`, and a Job is still running.
-    Forbidden { active: Vec<String> },
-    /// Jobs are running.
-    CronJobActive { active: Vec<String> },
-    /// The next start is in the future.
-    NotDue { next: Option<Timestamp>, last: Option<Timestamp>, schedule: String },
+    Forbidden {
+        active: Vec<String>,
+    },
+    CronJobActive {
+        active: Vec<String>,
+    },
+    NotDue {
+        next: Option<Timestamp>,
+        last: Option<Timestamp>,
+        schedule: String,
+    },
 }
 
 impl Cron {

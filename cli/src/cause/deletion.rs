@@ -9,9 +9,11 @@ use crate::words::{line, list, many, when};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "case")]
 pub enum Deletion {
-    /// A finalizer remains.
-    Finalizer { finalizer: String, remover: String, since: Option<Timestamp> },
-    /// A foreground deletion waits for dependents.
+    Finalizer {
+        finalizer: String,
+        remover: String,
+        since: Option<Timestamp>,
+    },
     BlockedByDependents {
         dependents: Vec<String>,
         held: String,
@@ -20,26 +22,47 @@ pub enum Deletion {
         node: String,
         since: Option<Timestamp>,
     },
-    /// A foreground deletion waits for the garbage collector.
-    Foreground { since: Option<Timestamp> },
-    /// Dependents are being orphaned.
-    Orphaning { dependents: i64, since: Option<Timestamp> },
-    /// A pod is within its grace period.
-    Grace { node: String, until: Option<Timestamp> },
+    Foreground {
+        since: Option<Timestamp>,
+    },
+    Orphaning {
+        dependents: i64,
+        since: Option<Timestamp>,
+    },
+    Grace {
+        node: String,
+        until: Option<Timestamp>,
+    },
     /// A node has not removed a pod after its grace period.
-    NodeHolds { node: String, since: Option<Timestamp> },
-    /// A namespace has content.
-    NamespaceContent { content: String, finalizers: String, since: Option<Timestamp> },
-    /// A namespace's content cannot be listed or deleted.
-    NamespaceBlocked { condition: String, api_services: Vec<String>, message: String },
-    /// A namespace's content is being deleted.
-    NamespaceEmptying { since: Option<Timestamp> },
-    /// Nothing blocks the deletion.
-    Going { since: Option<Timestamp> },
+    NodeHolds {
+        node: String,
+        since: Option<Timestamp>,
+    },
+    NamespaceContent {
+        content: String,
+        finalizers: String,
+        since: Option<Timestamp>,
+    },
+    NamespaceBlocked {
+        condition: String,
+        api_services: Vec<String>,
+        message: String,
+    },
+    NamespaceEmptying {
+        since: Option<Timestamp>,
+    },
+    Going {
+        since: Option<Timestamp>,
+    },
     /// The owner does not exist in the namespace.
-    OwnerElsewhere { owner: String, message: String },
-    /// The owner is gone.
-    OwnerAbsent { owner: String, is_another: bool },
+    OwnerElsewhere {
+        owner: String,
+        message: String,
+    },
+    OwnerAbsent {
+        owner: String,
+        is_another: bool,
+    },
 }
 
 impl Deletion {

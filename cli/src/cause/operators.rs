@@ -9,32 +9,70 @@ use crate::words::{lasting, line, list, many, when};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "case")]
 pub enum Operators {
-    /// No controller is running.
-    NotRunning { operator: String, controller: String },
-    /// The Lease has no holder.
-    LeaseFree { operator: String },
-    /// The Lease expired.
-    LeaseExpired { operator: String, holder: String, expired: Option<Timestamp> },
+    NotRunning {
+        operator: String,
+        controller: String,
+    },
+    LeaseFree {
+        operator: String,
+    },
+    LeaseExpired {
+        operator: String,
+        holder: String,
+        expired: Option<Timestamp>,
+    },
     /// The operator and kube-controller-manager both run the controller.
-    RunTwice { operator: String, controller: String, wrote: Option<Timestamp> },
-    /// The operator lacks a permission.
-    WithoutRole { operator: String, error: String },
-    /// The operator cannot decode the object.
-    Unreadable { operator: String, resource: String, object: String, error: String },
-    /// A list or watch fails.
-    CacheFailing { operator: String, resource: String, error: String },
+    RunTwice {
+        operator: String,
+        controller: String,
+        wrote: Option<Timestamp>,
+    },
+    WithoutRole {
+        operator: String,
+        error: String,
+    },
+    Unreadable {
+        operator: String,
+        resource: String,
+        object: String,
+        error: String,
+    },
+    CacheFailing {
+        operator: String,
+        resource: String,
+        error: String,
+    },
     /// A resource is not listed yet.
-    CacheUnsynced { operator: String, resource: String },
-    /// A watch has been silent for minutes.
-    CacheSilent { operator: String, resource: String, heard: Timestamp },
+    CacheUnsynced {
+        operator: String,
+        resource: String,
+    },
+    CacheSilent {
+        operator: String,
+        resource: String,
+        heard: Timestamp,
+    },
     /// The key waits until caches show its own writes.
-    Held { operator: String, until: Vec<String>, since: Option<Timestamp> },
+    Held {
+        operator: String,
+        until: Vec<String>,
+        since: Option<Timestamp>,
+    },
     /// The last syncs failed.
-    BackOff { operator: String, failures: u32, error: String, next_try: Option<Timestamp> },
-    /// The key waits in the queue.
-    Queued { operator: String, since: Timestamp },
-    /// A sync takes long.
-    Slow { operator: String, since: Timestamp },
+    BackOff {
+        operator: String,
+        failures: u32,
+        error: String,
+        next_try: Option<Timestamp>,
+    },
+    Queued {
+        operator: String,
+        since: Timestamp,
+    },
+    Slow {
+        operator: String,
+        since: Timestamp,
+    },
 }
 
 impl Operators {

@@ -9,34 +9,60 @@ use crate::words::line;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "by")]
 pub enum Refusal {
-    /// A quota is exhausted.
-    Quota { quota: String, used: String },
-    /// A quota requires fields that the pod lacks.
-    QuotaNeeds { quota: String, fields: String },
-    /// A webhook denies the request.
-    Webhook { webhook: String, message: String },
+    Quota {
+        quota: String,
+        used: String,
+    },
+    QuotaNeeds {
+        quota: String,
+        fields: String,
+    },
+    Webhook {
+        webhook: String,
+        message: String,
+    },
     /// A webhook does not answer.
-    WebhookDead { webhook: String, error: String },
+    WebhookDead {
+        webhook: String,
+        error: String,
+    },
     /// A `ValidatingAdmissionPolicy` denies the request.
-    Policy { policy: String, message: String },
-    /// Pod Security denies the pod.
-    PodSecurity { level: String, message: String },
+    Policy {
+        policy: String,
+        message: String,
+    },
+    PodSecurity {
+        level: String,
+        message: String,
+    },
     /// A `LimitRange` denies the pod.
-    LimitRange { message: String },
+    LimitRange {
+        message: String,
+    },
     /// The pod names a `ServiceAccount` that does not exist.
-    NoServiceAccount { name: String },
+    NoServiceAccount {
+        name: String,
+    },
     /// The pod names a `PriorityClass` that does not exist.
-    NoPriorityClass { name: String },
+    NoPriorityClass {
+        name: String,
+    },
     /// The pod names a `RuntimeClass` that does not exist.
-    NoRuntimeClass { name: String },
-    /// The namespace is being deleted.
-    NamespaceEnding { namespace: String },
-    /// RBAC denies the request.
-    NotAllowed { message: String },
-    /// The object is invalid.
-    Invalid { message: String },
-    /// Anything else.
-    Other { message: String },
+    NoRuntimeClass {
+        name: String,
+    },
+    NamespaceEnding {
+        namespace: String,
+    },
+    NotAllowed {
+        message: String,
+    },
+    Invalid {
+        message: String,
+    },
+    Other {
+        message: String,
+    },
 }
 
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {

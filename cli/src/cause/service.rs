@@ -9,19 +9,33 @@ use crate::words::{list, many};
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "case")]
 pub enum Services {
     /// `type: ExternalName`.
-    ExternalName { name: String },
-    /// The Service has no selector.
-    NoSelector { endpoints: i64 },
-    /// No pod matches the selector.
-    SelectsNothing { selector: String, similar: Vec<String> },
-    /// No matching pod is ready.
-    NoneReady { pods: i64, example: String },
-    /// No pod has a port of this name.
-    UnknownPort { port: String, pod: String },
+    ExternalName {
+        name: String,
+    },
+    NoSelector {
+        endpoints: i64,
+    },
+    SelectsNothing {
+        selector: String,
+        similar: Vec<String>,
+    },
+    NoneReady {
+        pods: i64,
+        example: String,
+    },
+    UnknownPort {
+        port: String,
+        pod: String,
+    },
     /// Ready pods are missing in the `EndpointSlices`.
-    NotPublished { ready: i64, endpoints: i64 },
-    /// The Service has endpoints.
-    Leads { ready: i64, endpoints: i64 },
+    NotPublished {
+        ready: i64,
+        endpoints: i64,
+    },
+    Leads {
+        ready: i64,
+        endpoints: i64,
+    },
 }
 
 impl Services {

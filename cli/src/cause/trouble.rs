@@ -7,39 +7,75 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "is")]
 pub enum Trouble {
-    /// No node fits.
-    Unschedulable { message: String },
-    /// A scheduling gate is set.
-    Gated { gates: Vec<String> },
+    Unschedulable {
+        message: String,
+    },
+    Gated {
+        gates: Vec<String>,
+    },
     /// Its scheduler has not picked it up.
-    Unseen { scheduler: String },
-    /// An image cannot be pulled.
-    Image { container: String, image: String, reason: String, message: String },
+    Unseen {
+        scheduler: String,
+    },
+    Image {
+        container: String,
+        image: String,
+        reason: String,
+        message: String,
+    },
     /// A container refers to a `ConfigMap`, Secret or key that does not exist.
-    Config { container: String, message: String },
-    /// A container cannot be started.
-    Start { container: String, message: String },
-    /// A container keeps exiting.
-    CrashLoop { container: String, exit_code: i64, reason: String, restarts: i64 },
-    /// A container was OOM-killed.
-    OutOfMemory { container: String, limit: String, restarts: i64 },
+    Config {
+        container: String,
+        message: String,
+    },
+    Start {
+        container: String,
+        message: String,
+    },
+    CrashLoop {
+        container: String,
+        exit_code: i64,
+        reason: String,
+        restarts: i64,
+    },
+    OutOfMemory {
+        container: String,
+        limit: String,
+        restarts: i64,
+    },
     /// A volume is not ready.
-    Volume { message: String },
-    /// The pod has no network or sandbox.
-    Sandbox { message: String },
-    /// Init containers are running.
-    Init { container: String, done: usize, of: usize },
+    Volume {
+        message: String,
+    },
+    Sandbox {
+        message: String,
+    },
+    Init {
+        container: String,
+        done: usize,
+        of: usize,
+    },
     /// A container runs and is not ready.
-    NotReady { container: String, message: String },
+    NotReady {
+        container: String,
+        message: String,
+    },
     /// A readiness gate is not true.
-    ReadinessGate { gate: String },
+    ReadinessGate {
+        gate: String,
+    },
     /// Evicted, or ended by its node.
-    Failed { reason: String, message: String },
+    Failed {
+        reason: String,
+        message: String,
+    },
     /// Its node does not respond.
-    NodeLost { node: String },
-    /// Being deleted.
-    Ending { finalizers: Vec<String> },
-    /// On its way.
+    NodeLost {
+        node: String,
+    },
+    Ending {
+        finalizers: Vec<String>,
+    },
     Starting,
 }
 

@@ -9,7 +9,6 @@ use crate::cause::state::State;
 use crate::cause::trouble::Trouble;
 use crate::words::{lasting, line, list, many, when};
 
-/// Number of pods concerned, and of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pods {
     pub count: i64,
@@ -20,42 +19,88 @@ pub struct Pods {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "case")]
 pub enum Workload {
     /// The object does not exist.
-    Absent { kind: String, namespace: String, similar: Vec<String> },
-    /// The apiserver refuses pods.
-    Refused { missing: Pods, by: String, refusal: Refusal, next_try: Option<Timestamp> },
+    Absent {
+        kind: String,
+        namespace: String,
+        similar: Vec<String>,
+    },
+    Refused {
+        missing: Pods,
+        by: String,
+        refusal: Refusal,
+        next_try: Option<Timestamp>,
+    },
     /// Pods are not ready.
-    Pods { pods: Pods, example: String, trouble: Trouble, is_late: bool },
-    /// The selector is invalid.
-    InvalidSelector { message: String },
+    Pods {
+        pods: Pods,
+        example: String,
+        trouble: Trouble,
+        is_late: bool,
+    },
+    InvalidSelector {
+        message: String,
+    },
     /// The object's name is too long for the labels of its pods.
-    NameTooLong { label: String, length: usize, longest: usize },
+    NameTooLong {
+        label: String,
+        length: usize,
+        longest: usize,
+    },
     /// Other controllers select the same pods.
-    SelectorClash { others: Vec<String> },
-    /// A rollout is paused.
-    Paused { updated: Pods },
+    SelectorClash {
+        others: Vec<String>,
+    },
+    Paused {
+        updated: Pods,
+    },
     /// `replicas` is 0.
-    ScaledToZero { autoscaler: String, may_be_its: bool, left: i64 },
+    ScaledToZero {
+        autoscaler: String,
+        may_be_its: bool,
+        left: i64,
+    },
     /// Pods are ready for less than `minReadySeconds`.
-    MinReady { waiting: Pods, seconds: i64, until: Option<Timestamp> },
+    MinReady {
+        waiting: Pods,
+        seconds: i64,
+        until: Option<Timestamp>,
+    },
     /// A rollout made no progress, without another cause.
-    DeadlineExceeded { seconds: i64, updated: Pods },
-    /// A rollout is in progress.
-    RollingOut { updated: Pods, old: i64, available: i64 },
-    /// Pods are created, deleted or starting.
-    Scaling { ready: Pods, there: i64 },
+    DeadlineExceeded {
+        seconds: i64,
+        updated: Pods,
+    },
+    RollingOut {
+        updated: Pods,
+        old: i64,
+        available: i64,
+    },
+    Scaling {
+        ready: Pods,
+        there: i64,
+    },
     /// The latest spec is not yet observed.
-    NotObserved { generation: i64, observed: i64 },
-    /// All pods are ready.
-    Ready { ready: Pods },
-    /// The pod is ready.
+    NotObserved {
+        generation: i64,
+        observed: i64,
+    },
+    Ready {
+        ready: Pods,
+    },
     PodReady,
-    /// The pod completed.
     PodDone,
     /// A condition of another kind is not true.
-    Condition { name: String, reason: String, message: String, since: Option<Timestamp> },
+    Condition {
+        name: String,
+        reason: String,
+        message: String,
+        since: Option<Timestamp>,
+    },
     /// The phase of another kind is not final.
-    Phase { phase: String, message: String },
-    /// No problem found.
+    Phase {
+        phase: String,
+        message: String,
+    },
     NothingWrong,
 }
 

@@ -68,7 +68,6 @@ fn pods_of<'a>(evidence: &'a Evidence, job: Object<'a>) -> impl Iterator<Item = 
     evidence.owned_by(job.uid()).filter(|pod| pod.kind() == "Pod")
 }
 
-/// Reason of the latest pod failure.
 fn last_failure(evidence: &Evidence, job: Object<'_>) -> String {
     let failed = pods_of(evidence, job).filter(|pod| pod.text("/status/phase") == "Failed");
     let last = failed.max_by_key(|pod| pod.created());
@@ -82,7 +81,6 @@ fn last_failure(evidence: &Evidence, job: Object<'_>) -> String {
     }
 }
 
-/// Number of pods that the Job wants now.
 fn wanted(job: Object<'_>) -> i64 {
     let parallelism = job.number("/spec/parallelism").unwrap_or(1);
     let left = job.number("/spec/completions").map(|of| of - job.count("/status/succeeded"));
@@ -123,7 +121,6 @@ fn under_way(evidence: &Evidence, job: Object<'_>) -> Batch {
     Batch::Running { active, succeeded: job.count("/status/succeeded"), completions: job.number("/spec/completions") }
 }
 
-/// Time of the operator's next timer.
 fn due(evidence: &Evidence, object: Object<'_>) -> Option<Timestamp> {
     let answers = evidence.operators.iter().filter_map(|asked| operators::answer(asked, object));
     let timers = answers.flat_map(|answer| &answer.keys).filter_map(|key| key.standing.timer.as_ref());
@@ -164,14 +161,12 @@ fn newest<'a>(evidence: &'a Evidence, cron_job: Object<'a>, reasons: &[&str]) ->
     is_newer.then_some(event)
 }
 
-/// Whether the operator's next decision has this reason.
 fn reason(evidence: &Evidence, object: Object<'_>, case: &str) -> bool {
     let answers = evidence.operators.iter().filter_map(|asked| operators::answer(asked, object));
     let stages = answers.flat_map(|answer| &answer.keys).flat_map(|key| &key.now);
     stages.map(|stage| &stage.reason).any(|reason| reason.as_str() == Some(case) || reason.get(case).is_some())
 }
 
-/// The operator's reason for a missed start.
 fn too_late(evidence: &Evidence, cron_job: Object<'_>) -> Option<String> {
     let answers = evidence.operators.iter().filter_map(|asked| operators::answer(asked, cron_job));
     let mut stages = answers.flat_map(|answer| &answer.keys).flat_map(|key| &key.now);

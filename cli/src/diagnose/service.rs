@@ -18,7 +18,6 @@ pub(crate) fn cause(evidence: &Evidence, service: Object<'_>) -> Cause {
     found.into()
 }
 
-/// Ready endpoints, and all.
 fn endpoints(evidence: &Evidence, service: Object<'_>) -> (i64, i64) {
     let is_its = |slice: &Object<'_>| {
         slice.namespace() == service.namespace()

@@ -17,7 +17,6 @@ use crate::object::Object;
 
 pub(crate) const KINDS: [&str; 5] = ["Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"];
 
-/// A controller and its pods.
 struct Fleet<'a> {
     evidence: &'a Evidence,
     object: Object<'a>,
@@ -117,7 +116,6 @@ impl<'a> Fleet<'a> {
             .then(|| Workload::NameTooLong { label, length, longest: STATEFUL_SET_NAME_MAX_LENGTH }.into())
     }
 
-    /// The owner that lacks pods, and the refusal.
     fn refused(&self) -> Option<Cause> {
         let refusal = self.keepers.iter().find_map(|keeper| {
             let own = self.evidence.owned_by(keeper.uid());

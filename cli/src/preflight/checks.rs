@@ -26,7 +26,6 @@ pub(super) struct Facts {
     pub(super) lease: Lookup<Lease>,
     pub(super) manager: Manager,
     pub(super) manager_flags: Option<Flags>,
-    /// Flags of the operator, with their defaults.
     pub(super) own_flags: Flags,
     pub(super) roles: Vec<Bound>,
     pub(super) account: Lookup<Value>,
@@ -38,7 +37,6 @@ pub(super) struct Facts {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bound {
-    /// From this version's manifest.
     pub(super) wanted: Role,
     pub(super) role: Lookup<Value>,
     pub(super) binding: Lookup<Value>,

@@ -35,7 +35,6 @@ use crate::runner::Manager;
 
 /// Shadows that run at a time.
 const AT_A_TIME: usize = 8;
-/// Progress of a shadow that is done.
 pub(super) const ANSWERED: &str = "done";
 const PERIOD: Duration = Duration::from_millis(500);
 
@@ -44,7 +43,6 @@ pub struct PreflightOptions {
     /// The program `operators`; by default next to this program or on the PATH.
     pub program: Option<PathBuf>,
     pub kubeconfig: Kubeconfig,
-    /// Time limit of each shadow.
     pub timeout: Duration,
     pub reach: ReachOptions,
 }

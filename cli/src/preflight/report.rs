@@ -18,7 +18,6 @@ pub struct Inspected {
     pub operator: String,
     pub answer: Answer,
     pub report: Option<ShadowReport>,
-    /// Sentences of the operator's page about intended differences.
     pub documented: Vec<&'static str>,
     pub failure: String,
     pub checks: Vec<Check>,
@@ -48,9 +47,7 @@ pub enum Level {
     Fine,
     /// It could not be read.
     Unknown,
-    /// Worth knowing.
     Warning,
-    /// A takeover would fail.
     Problem,
 }
 
@@ -62,11 +59,8 @@ impl Check {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// No writes and no problem.
     Clear,
-    /// Writes, or a problem.
     NotClear,
-    /// A shadow gave no answer.
     Unanswered,
 }
 

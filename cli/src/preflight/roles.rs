@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::words::nearest;
 
-/// The roles of each operator's manifest.
 const ROLES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/roles.rs"));
 const SUFFIXES: [&str; 2] = ["-operator", "-controller"];
 /// Namespace of a Role without one, see `manifests/components/namespaced`.
@@ -86,7 +85,6 @@ pub(super) fn of_manifest(operator: &str) -> Result<Vec<Role>> {
 pub(super) struct Right {
     pub(super) verb: String,
     pub(super) group: String,
-    /// With its subresource.
     pub(super) resource: String,
     /// `""` for all names.
     pub(super) name: String,

@@ -24,7 +24,6 @@ use super::{Reach, ReachOptions, Server, Servers};
 pub(crate) const OPERATOR: &str = "a-operator";
 const TOKEN: &str = "POST /api/v1/namespaces/kube-system/serviceaccounts/operators-viewer/token";
 
-/// Requests, in the order in which they came.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -69,7 +68,6 @@ fn with_token(mut request: Value) -> Value {
     request
 }
 
-/// An error as an apiserver returns it.
 pub(crate) fn refusal(code: u16) -> (u16, Value) {
     let reason = if code == 404 { "NotFound" } else { "" };
     (code, json!({"kind": "Status", "status": "Failure", "reason": reason, "code": code, "message": "no"}))

@@ -12,7 +12,6 @@ use crate::words::why_not;
 
 const PORT: u16 = 10257;
 
-/// Its name and its port.
 pub(super) async fn find(pods: &Api<Pod>, operator: &str, leader: &str) -> Result<(String, u16)> {
     // It becomes a part of a path.
     ensure!(is_dns1123_subdomain(leader), "its leader {leader:?} is not a name of a pod");

@@ -19,7 +19,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// On this machine, with this certificate.
     pub(crate) fn pinned(port: u16, certificate: CertificateDer<'static>) -> Result<Self> {
         let address = format!("https://127.0.0.1:{port}").parse().context("invalid address")?;
         Ok(Self { address, certificate: Some(certificate) })

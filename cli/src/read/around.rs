@@ -22,7 +22,6 @@ fn query(labels: Option<&Value>) -> String {
     if pairs.is_empty() { String::new() } else { format!("&labelSelector={}", pairs.join("%2C")) }
 }
 
-/// Direct and indirect dependents of this uid.
 fn dependents_of<K: Copy>(uid: &str, mut others: Vec<(K, Vec<Value>)>) -> Vec<(K, Vec<Value>)> {
     let mut found = Vec::new();
     let mut owners = HashSet::from([uid.to_owned()]);
@@ -138,7 +137,6 @@ impl Reader<'_> {
         self.collect(("v1", "Pod"), "&labelSelector=batch.kubernetes.io%2Fjob-name", of_job).await;
     }
 
-    /// Reads dependents of every kind, at any depth.
     async fn dependents(&mut self, object: Object<'_>) {
         let in_namespace = !object.namespace().is_empty();
         let kinds = self.kinds.0.iter().filter(|kind| kind.is_listable && kind.kind != "Event");

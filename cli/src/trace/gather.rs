@@ -46,7 +46,6 @@ pub(crate) async fn follow(client: &Client, reach: &Reach, kinds: &Kinds, eviden
 }
 
 impl Gatherer<'_> {
-    /// No owner reference leads to a Service.
     async fn services(&mut self) {
         let Some(kind) = self.kinds.of("v1", "Service") else { return };
         if self.evidence.object().is_none_or(|object| object.kind() == "Service") {
@@ -142,7 +141,6 @@ fn chain(evidence: &Evidence) -> Vec<Object<'_>> {
     chain
 }
 
-/// Whether the target is among its dependents.
 fn is_above(object: Object<'_>, evidence: &Evidence) -> bool {
     let mut below = evidence.object();
     for _ in 0..evidence.objects.len() {

@@ -19,7 +19,6 @@ struct Sync<'a> {
     decision: &'a Decision,
 }
 
-/// The place of a sync in the tree.
 enum Place {
     Below(usize, Link),
     First(Origin),

@@ -25,15 +25,19 @@ pub struct Story {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "from", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Origin {
-    /// No recorded decision wrote it.
-    Change { object: Version, generation: Option<i64>, by: Option<Writer> },
+    Change {
+        object: Version,
+        generation: Option<i64>,
+        by: Option<Writer>,
+    },
     /// The operator that wrote it has no record of the decision.
-    Lost { object: Version, by: Writer },
-    /// A timer, a retry or a start.
+    Lost {
+        object: Version,
+        by: Writer,
+    },
     NoChange,
 }
 
-/// The writer of a change, from `managedFields`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Writer {
@@ -82,7 +86,6 @@ pub enum Link {
 }
 
 impl Step {
-    /// The step and everything that followed.
     pub(super) fn all(&self) -> impl Iterator<Item = &Self> {
         let mut open = vec![self];
         std::iter::from_fn(move || {

@@ -22,7 +22,6 @@ pub(super) const START_DEADLINE: Duration = Duration::from_secs(60);
 /// How long a part may take to end on SIGTERM.
 const STOP_GRACE: Duration = Duration::from_secs(20);
 
-/// Whether a cluster is ours to break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterKind {
     /// Started by us: parts can be stopped, pods behave as their annotations say (`e2e/kwok/pod.yaml`).
@@ -63,7 +62,6 @@ impl Cluster {
         if self.local.is_some() { ClusterKind::Local } else { ClusterKind::External }
     }
 
-    /// The administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
@@ -73,7 +71,6 @@ impl Cluster {
         kubeconfig::client(&self.kubeconfig).await
     }
 
-    /// Where the apiserver is.
     pub fn server(&self) -> Result<String> {
         Ok(self.local()?.parts.server())
     }
@@ -156,12 +153,10 @@ impl Cluster {
         Ok(())
     }
 
-    /// The usage of a part's process.
     pub fn usage(&self, part: Part) -> Result<Usage> {
         self.lock_processes()?.get(&part).with_context(|| format!("{} does not run", part.name()))?.usage()
     }
 
-    /// The process number of a part.
     pub fn pid(&self, part: Part) -> Result<u32> {
         Ok(self.lock_processes()?.get(&part).with_context(|| format!("{} does not run", part.name()))?.id())
     }

@@ -20,7 +20,6 @@ const TRUST_BUNDLES: &str = "--feature-gates=ClusterTrustBundle=true";
 /// The resource is off besides: see [`TRUST_BUNDLES`].
 const SERVED_TRUST_BUNDLES: &str = "--runtime-config=certificates.k8s.io/v1beta1/clustertrustbundles=true";
 
-/// kube-controller-manager, and which of its controllers run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerManager {
     /// The value of `--controllers`.
@@ -30,7 +29,6 @@ pub struct ControllerManager {
 }
 
 impl ControllerManager {
-    /// Every controller that a cluster of kubeadm has.
     pub fn all() -> Self {
         Self::without::<&str>([])
     }

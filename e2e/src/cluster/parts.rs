@@ -25,7 +25,6 @@ const KWOK_CONFIG: [(&str, &str); 3] = [
 /// How long a node's Lease holds, as the configuration has it.
 const LEASE_OF_A_KUBELET: &str = "nodeLeaseDurationSeconds: 40";
 
-/// A program of the local cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     // In the order in which they are stopped.
@@ -54,7 +53,6 @@ impl Part {
     }
 }
 
-/// Makes the command line of each part.
 pub(super) struct Parts {
     tools: Mutex<Tools>,
     dir: PathBuf,
@@ -76,7 +74,6 @@ struct Ports {
 }
 
 impl Parts {
-    /// Writes the files the parts read.
     pub(super) fn new(tools: Tools, run_dir: &RunDir, pki: &Pki, options: &ClusterOptions) -> Result<Self> {
         let [etcd, etcd_peer, apiserver, scheduler, controller_manager] = ports::free()?;
         let dir = run_dir.path();

@@ -45,7 +45,6 @@ impl RunDir {
         self.path.join("etcd")
     }
 
-    /// A copy of etcd's data.
     pub(super) fn backup(&self) -> PathBuf {
         self.path.join("etcd-backup")
     }

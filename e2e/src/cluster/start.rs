@@ -67,7 +67,6 @@ impl Cluster {
     }
 }
 
-/// Finds programs, or builds them, which takes minutes.
 async fn find(wanted: Vec<Tool>) -> Result<Tools> {
     spawn_blocking(move || Tools::find(&wanted, &mut Progress::default())).await.context("look for the programs")?
 }

@@ -59,7 +59,6 @@ impl Upstream {
     }
 }
 
-/// Answers the requests of all connections.
 #[derive(Clone)]
 pub(super) struct Forwarder {
     state: Arc<State>,
@@ -142,7 +141,6 @@ impl Forwarder {
         Ok(response)
     }
 
-    /// Writes the request down.
     fn note(&self, head: &Parts) -> Arc<Noted> {
         self.state.note(Exchange {
             at: Instant::now(),
@@ -155,7 +153,6 @@ impl Forwarder {
     }
 }
 
-/// An apiserver's error with this code.
 fn refuse(status: StatusCode, retry_after: Option<Duration>) -> io::Result<Response<Body>> {
     let reason = match status {
         StatusCode::CONFLICT => "Conflict",

@@ -33,7 +33,6 @@ fn matches(pattern: &[String], path: &[&str]) -> bool {
     }
 }
 
-/// A request as rules and hooks see it.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: Method,
@@ -60,7 +59,6 @@ pub enum Verdict {
 /// A piece of the test that runs while the request waits.
 pub type Hook = Arc<dyn Fn(Seen) -> BoxFuture<'static, Verdict> + Send + Sync>;
 
-/// The proxy's treatment of a request.
 #[derive(Clone)]
 pub enum Action {
     /// It is forwarded, but later.
@@ -161,14 +159,12 @@ impl Rule {
         self
     }
 
-    /// Strikes this many.
     #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         self.strike = Some(times);
         self
     }
 
-    /// Strikes all.
     #[must_use]
     pub fn always(mut self) -> Self {
         self.strike = None;
@@ -204,7 +200,6 @@ pub(super) fn is_write(method: &Method) -> bool {
     WRITES.contains(method)
 }
 
-/// The rules in force.
 #[derive(Default)]
 pub(super) struct Rules(Mutex<Vec<Rule>>);
 

@@ -22,7 +22,6 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Whether it was meant to change something.
     pub fn is_write(&self) -> bool {
         rules::is_write(&self.method)
     }

@@ -20,7 +20,6 @@ use super::rules::Pattern;
 /// The body of an answer, which a watch never ends.
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A test's order to a watch.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
     Freeze,
@@ -30,7 +29,6 @@ pub(super) enum Command {
     Cut,
 }
 
-/// Every open watch, and which paths are frozen.
 #[derive(Default)]
 pub(super) struct Watches(Mutex<Registry>);
 

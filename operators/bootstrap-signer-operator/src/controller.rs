@@ -46,7 +46,6 @@ impl Operator for BootstrapSignerOperator {
     }
 }
 
-/// Syncs the ConfigMap: its queue has one key.
 struct BootstrapSignerController {
     caches: Caches,
     writer: Writer,

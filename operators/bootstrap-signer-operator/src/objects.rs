@@ -10,7 +10,6 @@ use shared::api::bootstrap_token::{Data, Expiration};
 use shared::api::object::{Key, Meta, null_as_default};
 use shared::api::resource::{CONFIG_MAPS, SECRETS};
 
-/// The namespace of the signed ConfigMap.
 pub const PUBLIC: &str = "kube-public";
 /// Its name. Upstream: `ConfigMapClusterInfo`.
 pub const CLUSTER_INFO: &str = "cluster-info";
@@ -20,10 +19,8 @@ pub const KUBECONFIG: &str = "kubeconfig";
 pub const SIGNATURE_PREFIX: &str = "jws-kubeconfig-";
 /// The prefix of a token's name, before its id. Upstream: `BootstrapTokenSecretPrefix`.
 const TOKEN_PREFIX: &str = "bootstrap-token-";
-/// The length of an id.
 const ID_LENGTH: usize = 6;
 
-/// The key of the signed ConfigMap.
 pub fn cluster_info_key() -> Key {
     Key::new(PUBLIC, CLUSTER_INFO)
 }
@@ -55,7 +52,6 @@ impl From<RawConfigMap> for ClusterInfo {
     }
 }
 
-/// A Secret that is a bootstrap token.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawSecret")]
 pub struct BootstrapToken {
@@ -69,9 +65,7 @@ shared::view!(BootstrapToken, SECRETS);
 /// A token that signs until it expires.
 #[derive(Debug, PartialEq)]
 pub struct Signing {
-    /// Its public part.
     pub id: Box<str>,
-    /// Its secret part, the key of the signature.
     pub secret: Data,
     pub expiration: Expiration,
 }

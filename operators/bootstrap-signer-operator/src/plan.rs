@@ -37,7 +37,6 @@ pub enum Reason {
         /// The tokens that do not sign, by name.
         unfit: BTreeMap<String, Unfit>,
     },
-    /// Its signatures differ from those of the tokens.
     Different {
         /// How many tokens have no signature, or a wrong one.
         unsigned: usize,
@@ -89,7 +88,6 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     Plan { signatures, preconditions, next, reason }
 }
 
-/// The parts of a token that signs now.
 fn fit(token: &BootstrapToken, now: Timestamp) -> Result<&Signing, Unfit> {
     match &token.signing {
         Ok(signing) if signing.expiration.is_over(now) => Err(Unfit::Expired),

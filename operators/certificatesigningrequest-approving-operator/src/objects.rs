@@ -42,7 +42,6 @@ pub struct Undecided {
     pub requester: Requester,
     /// The content of its `spec.request`, or why that cannot be read.
     pub content: Result<Content, Fault>,
-    /// Its conditions, as served.
     pub conditions: Box<[Value]>,
 }
 
@@ -66,9 +65,7 @@ shared::view!(CertificateSigningRequest, CERTIFICATE_SIGNING_REQUESTS);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Permission {
-    /// To a certificate of the requester's own node.
     SelfNodeClient,
-    /// To a certificate of any node.
     NodeClient,
 }
 

@@ -30,7 +30,6 @@ pub struct Review {
     pub is_allowed: bool,
 }
 
-/// The cache of this operator, and the latest reviews.
 pub struct Caches {
     /// The requests to the signer of kubelets' client certificates.
     pub certificate_signing_requests: Arc<Cache<CertificateSigningRequest>>,
@@ -106,7 +105,6 @@ struct Attributes {
 }
 
 impl<'a> Spec<'a> {
-    /// Upstream: `authorize`, `pkg/controller/certificates/approver/sarapprove.go`.
     fn new(Requester { username, uid, groups, extra }: &'a Requester, permission: Permission) -> Self {
         let resource_attributes = Attributes {
             group: "certificates.k8s.io",

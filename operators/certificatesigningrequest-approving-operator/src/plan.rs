@@ -26,7 +26,6 @@ pub enum Plan {
     Nothing(Reason),
     /// Write nothing, and review the requester again after a back-off.
     AskAgain {
-        /// The permissions that the requester lacks.
         tried: Vec<Permission>,
     },
     Approve {
@@ -44,33 +43,16 @@ pub enum Reason {
     Approved,
     Denied,
     OtherSigner,
-    Unreadable {
-        fault: Fault,
-    },
-    /// It differs from a kubelet's request.
-    NotKubelets {
-        /// The difference.
-        mismatch: Mismatch,
-    },
-    NotAllowed {
-        /// In the order of the reviews.
-        tried: Vec<Permission>,
-    },
-    /// The requester has a permission that suffices.
-    Allowed {
-        permission: Permission,
-    },
+    Unreadable { fault: Fault },
+    NotKubelets { mismatch: Mismatch },
+    NotAllowed { tried: Vec<Permission> },
+    Allowed { permission: Permission },
 }
 
-/// The question that the caches leave open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Question {
-    /// Whether the requester has one of these permissions.
-    HasOneOf {
-        /// In the order of the reviews.
-        permissions: Vec<Permission>,
-    },
+    HasOneOf { permissions: Vec<Permission> },
 }
 
 impl decisions::Reason for Reason {}

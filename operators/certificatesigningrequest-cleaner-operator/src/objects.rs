@@ -29,12 +29,9 @@ pub struct Condition {
     pub last_update_time: Option<Time>,
 }
 
-/// The certificate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certificate {
-    /// There is none.
     Missing,
-    /// It expires then.
     Until(Time),
     Unreadable,
 }

@@ -28,7 +28,6 @@ impl Caches {
         (caches, Informers { certificate_signing_requests })
     }
 
-    /// Reads the request of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         self.certificate_signing_requests.get(key).map(|request| Observed { request })
     }

@@ -33,7 +33,6 @@ pub enum Plan {
         end: End,
     },
     Delete {
-        /// Its end, which has passed.
         end: End,
         /// The observed state: a request that has just been decided on stays.
         preconditions: Preconditions,
@@ -44,7 +43,6 @@ pub enum Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct End {
     pub at: Time,
-    /// The state that it ends.
     pub state: State,
 }
 
@@ -72,9 +70,7 @@ pub enum Reason {
     BeingDeleted,
     /// Its conditions are of other types or have no time.
     NoEnd,
-    /// Its end is in the future.
     NotOver(End),
-    /// Its end has passed.
     Over(End),
 }
 
@@ -97,7 +93,6 @@ impl End {
     }
 }
 
-/// The ends that follow from one condition.
 fn ends_of(condition: &Condition, certificate: Certificate) -> [Option<End>; 2] {
     let since = condition.last_update_time;
     match (condition.type_.as_str(), certificate) {

@@ -21,13 +21,11 @@ use certificate::{SerialNumber, to_be_signed, whole};
 /// The length of a line of PEM, as Go writes it.
 const PEM_LINE: usize = 64;
 
-/// Signs requests.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let metadata = &observed.request.metadata;
         match plan {
@@ -47,7 +45,6 @@ impl Writer {
         }
     }
 
-    /// Writes the status of the request in the observed state. A request that is gone needs none.
     async fn write_status(&self, metadata: &Meta, status: &Status) -> anyhow::Result<()> {
         let (key, uid) = (&metadata.key, metadata.uid);
         let preconditions = Preconditions { uid, resource_version: Some(metadata.resource_version) };

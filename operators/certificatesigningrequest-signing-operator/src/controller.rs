@@ -28,7 +28,6 @@ const WORKERS: usize = 5;
 /// Upstream: `NewCertificateController`, `pkg/controller/certificates/certificate_controller.go`.
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(200), max: Duration::from_secs(1000) };
 
-/// The operator as a process.
 pub struct CertificateSigningRequestSigningOperator;
 
 impl Operator for CertificateSigningRequestSigningOperator {
@@ -56,10 +55,8 @@ impl Operator for CertificateSigningRequestSigningOperator {
     }
 }
 
-/// Syncs requests.
 struct CertificateSigningRequestSigningController {
     caches: Caches,
-    /// Whether any signer has files.
     is_on: bool,
     /// `--cluster-signing-duration`.
     longest: Duration,

@@ -10,17 +10,12 @@ use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::CERTIFICATE_SIGNING_REQUESTS;
 use shared::controllers::certificates::{APPROVED, DENIED, FAILED};
 
-/// A signer of this operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Signer {
-    /// Of kubelets' serving certificates.
     KubeletServing,
-    /// Of kubelets' client certificates.
     KubeletClient,
-    /// Of other client certificates that the apiserver accepts.
     KubeApiserverClient,
-    /// Of anything.
     LegacyUnknown,
 }
 
@@ -50,45 +45,31 @@ impl fmt::Display for Signer {
     }
 }
 
-/// A request.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawRequest")]
 pub struct CertificateSigningRequest {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Its state.
     pub state: State,
 }
 
-/// The state of a request.
 #[derive(Debug, PartialEq)]
 pub enum State {
-    /// It has its certificate.
     Issued,
-    /// It is not approved.
     NotApproved,
-    /// It is denied.
     Denied,
     /// It could not be signed.
     Failed,
-    /// It belongs to another signer.
     OtherSigner,
-    /// It is to be signed.
     Approved(Box<Approved>),
 }
 
-/// A request that is to be signed.
 #[derive(Debug, PartialEq)]
 pub struct Approved {
-    /// Its signer.
     pub signer: Signer,
     /// The request proper: PEM, in base64.
     pub request: Box<str>,
-    /// The usages of the certificate.
     pub usages: Box<[Text]>,
-    /// The requested lifetime of the certificate.
     pub expiration_seconds: Option<i32>,
-    /// Its conditions, as served.
     pub conditions: Box<[Value]>,
 }
 

@@ -24,28 +24,19 @@ use crate::observe::pair::Pair;
 use policies::{Expiry, Usages, Validity, usages, validity};
 use verification::{Invalid, verify};
 
-/// The decision about a request, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Write nothing.
     Nothing(Reason),
-    /// Write nothing, and retry.
     TryAgain {
-        /// The end of the CA, which has expired.
         expiry: Expiry,
     },
-    /// Add the condition Failed.
     Fail {
-        /// The other conditions, which stay.
         conditions: Box<[Value]>,
         /// The difference between the request and those that its signer signs.
         invalid: Invalid,
     },
-    /// Sign the certificate and write it.
     Sign {
-        /// The signer.
         signer: Signer,
-        /// The certificate.
         certificate: Box<Certificate>,
     },
 }
@@ -53,62 +44,40 @@ pub enum Plan {
 /// A certificate, without its serial number and signature.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Certificate {
-    /// The CA that signs it.
     pub pair: Arc<Pair>,
-    /// The requested subject, alternative names and public key.
     pub request: Request,
-    /// Its usages.
     pub usages: Usages,
-    /// When it is valid.
     pub validity: Validity,
 }
 
-/// Why a request is signed or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// No flag names a file.
     Off,
-    /// It has its certificate.
     Issued,
-    /// It is not approved.
     NotApproved,
-    /// It is denied.
     Denied,
     /// It has failed before.
     Failed,
-    /// It belongs to another signer.
     OtherSigner,
-    /// No flag names a file for its signer.
     NoFiles {
-        /// The signer.
         signer: Signer,
     },
-    /// It cannot be read.
     Unreadable {
-        /// Why not.
         fault: Fault,
     },
-    /// It asks for unknown usages.
     UnknownUsages {
-        /// The unknown ones.
         usages: Vec<Text>,
     },
-    /// The CA's certificate has expired.
     Expired {
-        /// Its end.
         expiry: Expiry,
     },
     /// The signer does not sign such a request.
     Invalid {
-        /// The difference.
         invalid: Invalid,
     },
-    /// Its signer signs it.
     Valid {
-        /// The signer.
         signer: Signer,
-        /// The end of the certificate.
         not_after: Time,
     },
 }
@@ -128,7 +97,6 @@ impl Reasoned for Plan {
     }
 }
 
-/// Decides on one request. No certificate is valid for longer than `longest`.
 pub fn plan(observed: &Observed, longest: Duration, now: Timestamp) -> Plan {
     let Observed { request, pair } = observed;
     let approved = match &request.state {

@@ -14,17 +14,14 @@ use crate::plan::verification::Invalid;
 
 const SIGNER_VALIDATION_FAILURE: &str = "SignerValidationFailure";
 
-/// The field of the status that is written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Status {
     /// The certificate: PEM, in base64.
     Certificate(String),
-    /// All conditions.
     Conditions(Vec<Value>),
 }
 
-/// The status with this certificate, which is PEM.
 pub fn issued(certificate: &str) -> Status {
     Status::Certificate(BASE64.encode(certificate.as_bytes()))
 }

@@ -15,13 +15,11 @@ use crate::plan::{Plan, Reason};
 /// Upstream: `applyClusterRoles`, `pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go`.
 pub const FIELD_MANAGER: &str = "clusterrole-aggregation-controller";
 
-/// Applies rules.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let Observed { cluster_role, selected: _ } = observed;
         let key = &cluster_role.metadata.key;
@@ -60,7 +58,6 @@ struct Name<'a> {
 }
 
 impl<'a> Configuration<'a> {
-    /// A role of this name with these rules.
     pub fn new(name: &'a str, rules: &'a [Rule]) -> Self {
         Self { api_version: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: Name { name }, rules }
     }

@@ -22,7 +22,6 @@ use crate::plan::plan;
 /// Upstream's.
 const WORKERS: usize = 5;
 
-/// The operator as a process.
 pub struct ClusterRoleAggregationOperator;
 
 impl Operator for ClusterRoleAggregationOperator {
@@ -41,7 +40,6 @@ impl Operator for ClusterRoleAggregationOperator {
     }
 }
 
-/// Syncs roles.
 struct ClusterRoleAggregationController {
     caches: Arc<Caches>,
     writer: Writer,

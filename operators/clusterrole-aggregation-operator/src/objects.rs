@@ -12,15 +12,12 @@ use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::Resource;
 use shared::api::selector::{InvalidSelector, LabelSelector, Selector};
 
-/// `rbac.authorization.k8s.io/v1` `ClusterRole`.
 pub const CLUSTER_ROLES: Resource =
     Resource::cluster_scoped("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles");
 
-/// A role.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterRole {
-    /// Its metadata.
     pub metadata: Meta,
     /// Its rules, in order.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -44,7 +41,6 @@ pub struct AggregationRule {
 /// One of `clusterRoleSelectors`.
 #[derive(Debug, PartialEq)]
 pub struct RoleSelector {
-    /// The compiled selector, or its error.
     pub selector: Result<Selector, InvalidSelector>,
     /// Labels, each as [`label`] writes it, of which every selected role has one; `None` if the selector needs none.
     pub labels: Option<Box<[Text]>>,
@@ -63,7 +59,6 @@ impl ClusterRole {
         self.aggregation_rule.as_ref().map_or(&[][..], |rule| &*rule.cluster_role_selectors)
     }
 
-    /// Whether one of its selectors matches these labels.
     pub fn selects(&self, labels: &Labels) -> bool {
         let matches = |selector: &Selector| selector.matches(labels);
         self.selectors().iter().any(|RoleSelector { selector, labels: _ }| selector.as_ref().is_ok_and(matches))

@@ -15,27 +15,21 @@ use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::{ClusterRole, RoleSelector, label};
 
-/// The observation of one role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The role.
     pub cluster_role: Arc<ClusterRole>,
     /// The roles that it selects: by selector, then by name, each once and without itself. The fault of its first
     /// invalid selector, if it has one.
     pub selected: Result<Vec<Arc<ClusterRole>>, InvalidSelector>,
 }
 
-/// The cache of this operator.
 pub struct Caches {
-    /// All roles.
     pub cluster_roles: Arc<Cache<ClusterRole>>,
-    /// The roles by each of their labels.
     pub cluster_roles_by_label: IndexId,
     /// The aggregated roles by the labels that their selectors need, or by `""` for a selector that needs none.
     pub cluster_roles_by_needed_label: IndexId,
 }
 
-/// The informer that fills the cache.
 pub struct Informers {
     pub(crate) cluster_roles: Informer<ClusterRole>,
 }
@@ -46,7 +40,6 @@ fn any_label() -> IndexValue {
 }
 
 impl Caches {
-    /// An empty cache, and the informer that fills it.
     pub fn new() -> (Self, Informers) {
         let mut cluster_roles = InformerBuilder::<ClusterRole>::new();
         let cluster_roles_by_label = cluster_roles.index(|role, emit| {
@@ -66,7 +59,6 @@ impl Caches {
         (caches, Informers { cluster_roles })
     }
 
-    /// Reads the role of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let cluster_role = self.cluster_roles.get(key)?;
         let selected = self.selected_by(&cluster_role);
@@ -91,7 +83,6 @@ impl Caches {
         Ok(selected)
     }
 
-    /// The roles that one selector matches, by name.
     fn matching(&self, selector: &RoleSelector) -> Result<Vec<Arc<ClusterRole>>, InvalidSelector> {
         let RoleSelector { selector, labels } = selector;
         let selector = selector.as_ref().map_err(Clone::clone)?;

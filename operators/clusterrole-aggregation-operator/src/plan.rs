@@ -14,34 +14,19 @@ use shared::working::decisions::{self, Reasoned};
 use crate::objects::{ClusterRole, Rule};
 use crate::observe::Observed;
 
-/// The decision about a role, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Write nothing.
     Nothing(Reason),
-    /// Replace its rules.
-    Apply {
-        /// Its new rules.
-        rules: Vec<Rule>,
-        /// Its uid.
-        uid: Uid,
-        /// Why.
-        reason: Reason,
-    },
+    Apply { rules: Vec<Rule>, uid: Uid, reason: Reason },
 }
 
-/// Why a role's rules are replaced or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// It has no `aggregationRule`.
     NotAggregated,
     /// One of its selectors is not valid.
-    InvalidSelector {
-        /// The fault.
-        error: InvalidSelector,
-    },
-    /// It has the rules of the selected roles.
+    InvalidSelector { error: InvalidSelector },
     Complete {
         /// How many rules it has.
         rules: usize,
@@ -69,7 +54,6 @@ impl Reasoned for Plan {
     }
 }
 
-/// Decides for one role.
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { cluster_role, selected } = observed;
     if cluster_role.aggregation_rule.is_none() {

@@ -21,16 +21,13 @@ use crate::objects::{CRON_JOBS, CronJobStatus, Job, JobReference, events};
 use crate::observe::Observed;
 use crate::plan::{Deletion, Leave, Left, Plan, Run, Start};
 
-/// Writes Jobs and the status of CronJobs.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
     pub(crate) skew: CreationSkew,
 }
 
-/// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The Jobs that are no longer active.
     pub left: BTreeSet<Uid>,
     pub started: Option<Started>,
     /// When to sync again; none if only a change can make a difference.
@@ -47,7 +44,6 @@ pub struct Started {
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Plan { cleanup, leave, notices, run, reason: _, next } = plan;
         let about = observed.cron_job.reference();
@@ -185,7 +181,6 @@ impl Writer {
     }
 }
 
-/// The Job of the run that was due.
 struct Created {
     job: JobReference,
     /// When it was created, if this sync created it.

@@ -22,7 +22,6 @@ use crate::observe::{Caches, Informers, Observed, live_where_they_differ};
 use crate::plan::{plan, plan_live_read, plan_template_read};
 use crate::status::next_status;
 
-/// The operator as a process.
 pub struct CronJobOperator;
 
 impl Operator for CronJobOperator {
@@ -50,7 +49,6 @@ impl Operator for CronJobOperator {
     }
 }
 
-/// Syncs CronJobs.
 struct CronJobController {
     caches: Arc<Caches>,
     writer: Writer,

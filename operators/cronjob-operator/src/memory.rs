@@ -16,7 +16,6 @@ use crate::objects::CronJob;
 pub struct Edits(Mutex<HashMap<Uid, Timestamp>>);
 
 impl Edits {
-    /// Notes a change that was seen at `now`.
     pub fn note(&self, change: &Change<'_, CronJob>, now: Timestamp) {
         match change {
             Change::Updated { old, new } if is_rescheduled(old, new) => {

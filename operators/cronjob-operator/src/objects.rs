@@ -14,45 +14,35 @@ use shared::api::resource::{JOBS, Resource};
 use shared::api::time::Time;
 use shared::controllers::live_spec::Abridged;
 
-/// `batch/v1` `CronJob`.
 pub const CRON_JOBS: Resource = Resource::namespaced("batch", "v1", "CronJob", "cronjobs");
 
 /// On a Job: when it was due, in its CronJob's time zone.
 pub const SCHEDULED_TIMESTAMP: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
-/// The reasons of events.
 pub mod events {
     /// An active Job is gone, and this operator has not deleted it.
     pub const MISSING_JOB: &str = "MissingJob";
     /// A Job of ours that the status did not list.
     pub const UNEXPECTED_JOB: &str = "UnexpectedJob";
-    /// A Job has ended.
     pub const SAW_COMPLETED_JOB: &str = "SawCompletedJob";
-    /// Concurrency is forbidden, and a Job runs.
     pub const JOB_ALREADY_ACTIVE: &str = "JobAlreadyActive";
     /// More than a hundred runs were missed.
     pub const TOO_MANY_MISSED_TIMES: &str = "TooManyMissedTimes";
-    /// The schedule names a time zone itself.
     pub const UNSUPPORTED_SCHEDULE: &str = "UnsupportedSchedule";
     /// A schedule that was just set cannot be read. Upstream has a second spelling for it.
     pub const UNPARSEABLE_NEW_SCHEDULE: &str = "UnParseableCronJobSchedule";
-    /// The schedule cannot be read.
     pub const UNPARSEABLE_SCHEDULE: &str = "UnparseableSchedule";
     /// The schedule can be read, but is never due.
     pub const INVALID_SCHEDULE: &str = "InvalidSchedule";
-    /// There is no such time zone.
     pub const UNKNOWN_TIME_ZONE: &str = "UnknownTimeZone";
-    /// A Job was created.
     pub const SUCCESSFUL_CREATE: &str = "SuccessfulCreate";
     /// A Job could not be created.
     pub const FAILED_CREATE: &str = "FailedCreate";
-    /// A Job was deleted.
     pub const SUCCESSFUL_DELETE: &str = "SuccessfulDelete";
     /// A Job could not be deleted.
     pub const FAILED_DELETE: &str = "FailedDelete";
 }
 
-/// A CronJob.
 #[derive(Clone, Debug, Deserialize)]
 pub struct CronJob {
     pub metadata: Meta,
@@ -70,7 +60,6 @@ impl CronJob {
     }
 }
 
-/// `spec` of a CronJob.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CronJobSpec {
@@ -113,9 +102,7 @@ impl Abridged for CronJob {
 /// What to do with a due run while another one is active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum ConcurrencyPolicy {
-    /// Wait for the end of the other.
     Forbid,
-    /// Delete the other.
     Replace,
     /// Start it beside the other; as upstream, also for an unknown policy.
     #[default]
@@ -123,7 +110,6 @@ pub enum ConcurrencyPolicy {
     Allow,
 }
 
-/// `status` of a CronJob.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CronJobStatus {
@@ -151,7 +137,6 @@ pub struct JobReference {
     pub uid: Uid,
     #[serde(default)]
     pub api_version: Text,
-    /// The version that was listed.
     #[serde(default)]
     pub resource_version: ResourceVersion,
 }

@@ -16,7 +16,6 @@ use shared::working::control::Control;
 use crate::memory::Edits;
 use crate::objects::{CRON_JOBS, CronJob, Job};
 
-/// The observation of one CronJob.
 #[derive(Debug)]
 pub struct Observed {
     pub cron_job: Arc<CronJob>,
@@ -35,16 +34,13 @@ impl Observed {
     }
 }
 
-/// The caches of this operator, and its memory.
 pub struct Caches {
     pub cron_jobs: Arc<Cache<CronJob>>,
-    /// The Jobs of the namespaces with a CronJob.
     pub jobs: Arc<Cache<Job>>,
     pub jobs_by_controller_name: IndexId,
     pub edits: Edits,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) cron_jobs: Informer<CronJob>,
     pub(crate) jobs: Informer<Job>,
@@ -56,7 +52,6 @@ fn controller_name(namespace: &str, name: &str) -> IndexValue {
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let (cron_jobs, mut jobs) = (InformerBuilder::new(), InformerBuilder::<Job>::new());
         let jobs_by_controller_name = jobs.index(|job, emit| {
@@ -70,7 +65,6 @@ impl Caches {
         (caches, Informers { cron_jobs, jobs })
     }
 
-    /// Reads the CronJob of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let cron_job = self.cron_jobs.get(key)?;
         let jobs = self.jobs.by_index(self.jobs_by_controller_name, &controller_name(key.namespace(), key.name()));

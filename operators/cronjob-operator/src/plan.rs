@@ -33,10 +33,8 @@ use crate::observe::Observed;
 use cron::{InvalidCron, Schedule};
 use schedule::{Due, Missed, NeverDue};
 
-/// The decision of one sync, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Finished Jobs beyond the history limits.
     pub cleanup: Vec<Deletion>,
     /// The Jobs to remove from the list of active ones.
     pub leave: Vec<Leave>,
@@ -48,7 +46,6 @@ pub struct Plan {
     pub next: Option<Duration>,
 }
 
-/// A Job to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
     pub key: Key,
@@ -84,19 +81,16 @@ pub enum Run {
     Nothing,
 }
 
-/// A Job to create.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
     pub due: Timestamp,
     /// Its name, which makes it unique for its time.
     pub name: String,
-    /// Its JSON.
     pub body: String,
     /// The Jobs to delete first.
     pub replace: Vec<Deletion>,
 }
 
-/// The purpose of the live read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {
@@ -126,7 +120,6 @@ pub fn plan_template_read(observed: &Observed, now: Timestamp) -> Option<LiveRea
     matches!(plan(observed, now).reason, Reason::LargeTemplate { due: _ }).then_some(live_read)
 }
 
-/// Decides for one CronJob.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let cleanup = history::surplus(observed);
     let leave = plan_leave(observed);

@@ -38,16 +38,12 @@ const FAILED_DAEMON_POD: &str = "FailedDaemonPod";
 /// The reason of the event about a pod that has ended well.
 const SUCCEEDED_DAEMON_POD: &str = "SucceededDaemonPod";
 
-/// Writes for DaemonSets.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
-    /// Pods, and the events about them.
     pub(crate) pods: PodControl,
-    /// Statuses.
     pub(crate) statuses: StatusWriter,
     /// The creations and deletions that are not seen yet.
     pub(crate) expectations: Arc<Expectations>,
-    /// The pods that have failed lately.
     pub(crate) failures: Arc<Failures>,
 }
 
@@ -279,7 +275,6 @@ impl Writer {
         self.statuses.write(NewStatus { key: &meta.key, uid, version, patch, can_wait }).await
     }
 
-    /// Forgets a key whose object is gone.
     pub(crate) fn forget(&self, key: &Key) {
         self.expectations.forget(key);
         self.failures.forget(key);

@@ -38,10 +38,8 @@ use nodes::NodeController;
 const FAILED_POD: &str = "the deletion of a failed pod";
 /// The purpose of the timer while something is expected.
 const LOST_EVENTS: &str = "events that may be lost";
-/// The context of an error about revisions.
 const NO_REVISION: &str = "failed to construct revisions of DaemonSet";
 
-/// The operator as a process.
 pub struct DaemonSetOperator;
 
 impl Operator for DaemonSetOperator {
@@ -90,7 +88,6 @@ impl Operator for DaemonSetOperator {
     }
 }
 
-/// Syncs DaemonSets.
 pub struct DaemonSetController {
     caches: Arc<Caches>,
     writer: Writer,
@@ -195,7 +192,6 @@ impl DaemonSetController {
         self.decide_unless(false, key, plan);
     }
 
-    /// Write the status, and set the timers.
     async fn conclude(
         &self,
         observed: &Observed,

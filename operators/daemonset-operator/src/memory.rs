@@ -17,7 +17,6 @@ use crate::objects::DaemonSet;
 
 /// The first wait.
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
-/// The longest one.
 const LONGEST: SignedDuration = SignedDuration::from_mins(15);
 /// After so long without a failure the next one is a first one.
 const FORGOTTEN: SignedDuration = SignedDuration::from_mins(30);
@@ -25,7 +24,6 @@ const FORGOTTEN: SignedDuration = SignedDuration::from_mins(30);
 /// The wait after a failed pod was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// When the pod was deleted.
     pub since: Timestamp,
     /// How long the next one that fails stays.
     pub wait: SignedDuration,
@@ -49,7 +47,6 @@ impl Pause {
     }
 }
 
-/// The failures of each DaemonSet.
 #[derive(Debug, Default)]
 pub struct Failures {
     by_key: Mutex<BTreeMap<Key, OfSet>>,
@@ -58,7 +55,6 @@ pub struct Failures {
 #[derive(Debug)]
 struct OfSet {
     set: Uid,
-    /// Another template is another matter.
     generation: i64,
     by_node: BTreeMap<Text, Pause>,
 }
@@ -82,7 +78,6 @@ impl Failures {
         pauses.map(|(node, pause)| (node.clone(), *pause)).collect()
     }
 
-    /// A failed pod of this node is about to be deleted.
     pub fn remember(&self, set: &DaemonSet, node: &Text, pause: Pause) {
         let mut by_key = self.lock();
         let new =
@@ -95,12 +90,10 @@ impl Failures {
         known.by_node.insert(node.clone(), pause);
     }
 
-    /// The DaemonSet is gone.
     pub fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
 
-    /// Forgets everything: a restored etcd has other pods.
     pub fn start_over(&self) {
         self.lock().clear();
     }

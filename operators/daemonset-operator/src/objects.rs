@@ -25,7 +25,6 @@ use shared::controllers::revisions::data::{Numbers, kept};
 
 use placement::Placement;
 
-/// `apps/v1` `DaemonSet`.
 pub const DAEMON_SETS: Resource = Resource::namespaced("apps", "v1", "DaemonSet", "daemonsets");
 /// The label of a pod with the generation of the template that it was made from. It keeps pods from being replaced
 /// where hashes are another release's.
@@ -33,7 +32,6 @@ pub const GENERATION_LABEL: &str = "pod-template-generation";
 /// The annotation in which the apiserver counts the changes of the template.
 pub const GENERATION_ANNOTATION: &str = "deprecated.daemonset.template.generation";
 
-/// The view of a DaemonSet.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(from = "RawDaemonSet")]
 pub struct DaemonSet {
@@ -41,7 +39,6 @@ pub struct DaemonSet {
     pub metadata: Meta<Annotations>,
     /// How often its template has changed, as the apiserver counts.
     pub template_generation: Option<i64>,
-    /// The pods that are asked for.
     pub spec: DaemonSetSpec,
     /// The last written status.
     pub status: DaemonSetStatus,
@@ -80,15 +77,12 @@ fn template_generation(annotations: &Annotations) -> Option<i64> {
     all.get(GENERATION_ANNOTATION)?.parse().ok()
 }
 
-/// `spec` of a DaemonSet.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "RawSpec")]
 pub struct DaemonSetSpec {
     /// The selector of its pods. None selects nothing.
     pub selector: Result<Selector, InvalidSelector>,
-    /// The pod template.
     pub template: PodTemplate,
-    /// The nodes that its pods are for.
     pub placement: Placement,
     /// How pods of an earlier template are replaced.
     pub update_strategy: UpdateStrategy,
@@ -148,11 +142,9 @@ impl TryFrom<RawSpec> for DaemonSetSpec {
     }
 }
 
-/// `spec.updateStrategy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UpdateStrategy {
-    /// Whether pods are replaced at all.
     #[serde(rename = "type")]
     pub type_: UpdateType,
     /// How, if anything is said about it. The apiserver's defaults say something for every rolling update.
@@ -208,7 +200,6 @@ pub struct DaemonSetStatus {
     /// How many of them have a pod that is ready.
     #[serde(deserialize_with = "null_as_default")]
     pub number_ready: i32,
-    /// The generation that the counts are about.
     #[serde(deserialize_with = "null_as_default")]
     pub observed_generation: i64,
     /// How many of them have a pod of the template of now.

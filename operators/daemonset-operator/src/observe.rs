@@ -21,18 +21,14 @@ use crate::objects::node::Node;
 use crate::objects::pod::Pod;
 use crate::objects::{DAEMON_SETS, DaemonSet};
 
-/// The caches of this operator.
 pub struct Caches {
-    /// All DaemonSets.
     pub daemon_sets: Arc<Cache<DaemonSet>>,
-    /// All nodes.
     pub nodes: Arc<Cache<Node>>,
     /// All nodes in order: the namespace of each is the empty one.
     nodes_by_namespace: IndexId,
     /// All pods of the namespaces with a DaemonSet: an orphan that one of them may adopt need not have the labels that
     /// this operator gives to pods.
     pub pods: Arc<Cache<Pod>>,
-    /// All revisions of these namespaces.
     pub controller_revisions: Arc<Cache<ControllerRevision>>,
     /// The owners of pods, and who may adopt them.
     pub owners: Claims<DaemonSet, Pod>,
@@ -40,7 +36,6 @@ pub struct Caches {
     daemons_by_node: IndexId,
 }
 
-/// The informers that fill the caches.
 pub struct Informers {
     pub(crate) daemon_sets: Informer<DaemonSet>,
     pub(crate) nodes: Informer<Node>,
@@ -48,12 +43,9 @@ pub struct Informers {
     pub(crate) controller_revisions: Informer<ControllerRevision>,
 }
 
-/// One DaemonSet, what is or may become its own, and the nodes.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The DaemonSet.
     pub set: Arc<DaemonSet>,
-    /// All nodes, by name.
     pub nodes: Vec<Arc<Node>>,
     /// The pods whose controller it is, and those of its namespace that have none; once they are
     /// [claimed](Self::claimed), its own.
@@ -69,10 +61,8 @@ pub struct Observed {
     pub failures: BTreeMap<Text, Pause>,
 }
 
-/// One node, and the DaemonSets beside it.
 #[derive(Clone, Debug)]
 pub struct ObservedNode {
-    /// The node.
     pub node: Arc<Node>,
     /// Every DaemonSet, and whether it has a pod on the node.
     pub sets: Vec<(Arc<DaemonSet>, bool)>,
@@ -110,7 +100,6 @@ impl Observed {
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informers) {
         let mut pods = InformerBuilder::<Pod>::new();
         let daemons_by_node = pods.index(|pod, emit| {

@@ -40,35 +40,25 @@ pub const BURST: usize = 250;
 /// The writes of one sync: first the new pods, then the end of others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The pods that come.
     pub create: Vec<NewPod>,
-    /// The pods that go.
     pub delete: Vec<Deletion>,
     /// When a failed pod goes that stays for now.
     pub look_again: Option<Timestamp>,
-    /// Why.
     pub reason: Reason,
 }
 
-/// A pod that comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPod {
-    /// Its node.
     pub node: Text,
-    /// Why.
     pub why: Why,
 }
 
-/// A pod that goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Its namespace and name.
     pub key: Key,
     /// Its identity: another pod of the same name stays.
     pub uid: Uid,
-    /// Its node.
     pub node: Text,
-    /// Why.
     pub why: Why,
 }
 
@@ -101,7 +91,6 @@ pub fn plan(observed: &Observed, hash: &str, now: Timestamp) -> Plan {
     }
 }
 
-/// A plan under construction.
 pub(crate) struct Draft<'a> {
     observed: &'a Observed,
     places: &'a Places<'a>,
@@ -144,12 +133,10 @@ impl<'a> Draft<'a> {
 }
 
 impl Plan {
-    /// Nothing, for this reason.
     pub fn nothing(reason: Reason) -> Self {
         Self { create: Vec::new(), delete: Vec::new(), look_again: None, reason }
     }
 
-    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let Self { create, delete, look_again: _, reason: _ } = self;
         create.is_empty() && delete.is_empty()

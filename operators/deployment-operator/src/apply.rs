@@ -24,14 +24,11 @@ use crate::observe::Observed;
 use crate::plan::new_replica_set::Creation;
 use crate::plan::{NewReplicaSet, Plan, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, StatusScope, Step};
 
-/// Writes for Deployments.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
-    /// Statuses.
     pub(crate) statuses: StatusWriter,
 }
 
-/// The result of executing a plan.
 #[derive(Debug)]
 pub struct Outcome {
     /// The state of the Deployment that is known: as observed, or as written since.
@@ -40,14 +37,12 @@ pub struct Outcome {
     pub creation: Option<(Box<NewReplicaSet>, Creation)>,
     /// The part of the status that the plan writes.
     pub scope: StatusScope,
-    /// The failure that ended the plan early.
     pub failure: Option<Failure>,
 }
 
 /// Why a plan ended early.
 #[derive(Debug)]
 pub struct Failure {
-    /// The error.
     pub error: anyhow::Error,
     /// Whether the status has to wait until this works.
     pub before_status: bool,
@@ -77,7 +72,6 @@ impl Writer {
         self.ctx.for_key(&deployment.metadata.key, deployment.metadata.uid)
     }
 
-    /// Execute the steps of a plan. Its revision and condition are written with the status.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Plan { reason: _, revision: _, progressing: _, steps, status: scope } = plan;
         let deployment = &*observed.deployment;

@@ -26,7 +26,6 @@ use crate::plan::template_read::TemplateOf;
 use crate::plan::{StatusScope, live_read, progress};
 use crate::status::{NextStatus, next_status};
 
-/// The operator as a process.
 pub struct DeploymentOperator;
 
 impl Operator for DeploymentOperator {
@@ -51,7 +50,6 @@ impl Operator for DeploymentOperator {
     }
 }
 
-/// Syncs Deployments.
 pub struct DeploymentController {
     caches: Arc<Caches>,
     writer: Writer,

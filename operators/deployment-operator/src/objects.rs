@@ -24,7 +24,6 @@ use shared::controllers::live_spec::{Abridged, template_of};
 
 pub use status::{DeploymentStatus, StatusPatch};
 
-/// Annotations with a meaning to this operator.
 pub mod annotations {
     /// On a ReplicaSet its place in the history; on a Deployment the one of its new ReplicaSet.
     pub const REVISION: &str = "deployment.kubernetes.io/revision";
@@ -47,17 +46,13 @@ pub mod annotations {
     }
 }
 
-/// Types of conditions.
 pub mod conditions {
-    /// Enough pods are available.
     pub const AVAILABLE: &str = "Available";
-    /// The rollout progresses, or is complete.
     pub const PROGRESSING: &str = "Progressing";
     /// A ReplicaSet cannot create or delete pods; the same word on both kinds.
     pub const REPLICA_FAILURE: &str = "ReplicaFailure";
 }
 
-/// Reasons of conditions and events.
 pub mod reasons {
     /// `Progressing`: a ReplicaSet got further.
     pub const REPLICA_SET_UPDATED: &str = "ReplicaSetUpdated";
@@ -96,7 +91,6 @@ pub mod reasons {
 pub struct Annotations(Labels);
 
 impl Annotations {
-    /// From pairs in any order.
     pub fn new<K: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
         Self(Labels::new(pairs))
     }
@@ -136,13 +130,11 @@ impl<'de> Deserialize<'de> for Annotations {
     }
 }
 
-/// JSON that is handed on as it came.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Json(pub Box<RawValue>);
 
 impl Json {
-    /// Its text.
     pub fn text(&self) -> &str {
         self.0.get()
     }
@@ -162,12 +154,9 @@ impl fmt::Debug for Json {
     }
 }
 
-/// A Deployment.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Deployment {
-    /// Its metadata, with all annotations.
     pub metadata: Meta<Annotations>,
-    /// The spec.
     pub spec: DeploymentSpec,
     /// The last written status.
     #[serde(default)]
@@ -200,17 +189,13 @@ impl Abridged for Deployment {
     }
 }
 
-/// A Deployment's spec, whole.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeploymentSpec {
-    /// How many pods.
     #[serde(default = "one")]
     pub replicas: i32,
-    /// Which ReplicaSets and pods.
     #[serde(default)]
     pub selector: Json,
-    /// The pod template.
     #[serde(default)]
     pub template: PodTemplate,
     /// How one template takes the place of another.
@@ -222,7 +207,6 @@ pub struct DeploymentSpec {
     /// How many old ReplicaSets are kept.
     #[serde(default)]
     pub revision_history_limit: Option<i32>,
-    /// Whether changes of the template wait.
     #[serde(default)]
     pub paused: bool,
     /// How long a rollout may stand still, in seconds.
@@ -238,7 +222,6 @@ fn one() -> i32 {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "RawStrategy")]
 pub enum Strategy {
-    /// Bit by bit.
     RollingUpdate {
         /// How many pods there may be more than asked for.
         max_surge: Option<IntOrPercent>,
@@ -283,12 +266,9 @@ impl From<RawStrategy> for Strategy {
     }
 }
 
-/// A ReplicaSet.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ReplicaSet {
-    /// Its metadata, with all annotations.
     pub metadata: Meta<Annotations>,
-    /// The spec.
     pub spec: ReplicaSetSpec,
     /// The status that its own controller last wrote.
     #[serde(default)]
@@ -303,7 +283,6 @@ impl ReplicaSet {
         (self.metadata.creation, self.metadata.name())
     }
 
-    /// Whether it is to have pods at all.
     pub fn is_active(&self) -> bool {
         self.spec.replicas > 0
     }
@@ -338,13 +317,11 @@ impl Abridged for ReplicaSet {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaSetSpec {
-    /// How many pods.
     #[serde(default = "one")]
     pub replicas: i32,
     /// How long a pod is ready before it is available, in seconds.
     #[serde(default)]
     pub min_ready_seconds: i32,
-    /// The pod template.
     #[serde(default)]
     pub template: PodTemplate,
 }
@@ -353,17 +330,12 @@ pub struct ReplicaSetSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReplicaSetStatus {
-    /// The generation this status speaks of.
     pub observed_generation: i64,
     /// Pods that are not terminating.
     pub replicas: i32,
-    /// Of them, the ready ones.
     pub ready_replicas: i32,
-    /// Of them, those ready for long enough.
     pub available_replicas: i32,
-    /// Pods that are terminating.
     pub terminating_replicas: Option<i32>,
-    /// The conditions.
     #[serde(deserialize_with = "null_as_default")]
     pub conditions: Box<[Condition]>,
 }
@@ -375,7 +347,6 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// The uid of its controller.
     pub fn controller_uid(&self) -> Option<Uid> {
         self.metadata.controller_uid()
     }

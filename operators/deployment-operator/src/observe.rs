@@ -21,24 +21,19 @@ use shared::working::control::{Control, Selection};
 
 use crate::objects::{Deployment, DeploymentSpec, DeploymentStatus, Pod, ReplicaSet, annotations};
 
-/// The caches of Deployments and their ReplicaSets.
 pub struct Caches {
-    /// Every Deployment.
     pub deployments: Arc<Cache<Deployment>>,
-    /// Every ReplicaSet, of any owner.
     pub replica_sets: Arc<Cache<ReplicaSet>>,
     /// The owners of ReplicaSets, and who may adopt them.
     pub claims: Claims<Deployment, ReplicaSet>,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) deployments: Informer<Deployment>,
     pub(crate) replica_sets: Informer<ReplicaSet>,
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let (claims, deployments, replica_sets) = Claims::new(InformerBuilder::new(), InformerBuilder::new());
         let caches = Self { deployments: deployments.cache(), replica_sets: replica_sets.cache(), claims };
@@ -77,15 +72,12 @@ pub(crate) async fn live_pods(control: &Control, deployment: &Deployment) -> any
     Ok(pods)
 }
 
-/// One Deployment and what belongs to it.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// As the cache has it.
     pub deployment: Arc<Deployment>,
     /// Its own ReplicaSets and the orphans of its namespace, oldest first; once they are [claimed](Self::claimed), its
     /// own.
     pub replica_sets: Vec<Arc<ReplicaSet>>,
-    /// Whether the ReplicaSets are claimed.
     pub is_claimed: bool,
     /// The pods there are, where it was necessary to ask.
     pub live_pods: Option<LivePods>,
@@ -103,7 +95,6 @@ impl Observed {
         Self { deployment, replica_sets, is_claimed: false, live_pods: None, status, decided_revision: None }
     }
 
-    /// The spec.
     pub fn spec(&self) -> &DeploymentSpec {
         &self.deployment.spec
     }
@@ -127,7 +118,6 @@ impl Observed {
         self
     }
 
-    /// The same, with the pods there are.
     #[must_use]
     pub fn with_live_pods(mut self, pods: LivePods) -> Self {
         self.live_pods = Some(pods);

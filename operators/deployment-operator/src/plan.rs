@@ -38,7 +38,6 @@ use revision::{Agreement, agree};
 pub use step::{NewReplicaSet, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, RollbackTarget, Scale, Step};
 use step::{Resize, updates};
 
-/// One sync, decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Which way the sync goes, and so why it does what it does, or nothing.
@@ -53,14 +52,11 @@ pub struct Plan {
     pub status: StatusScope,
 }
 
-/// A part of the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusScope {
     /// Only what was decided on the way: the revision, and a condition.
     Decided,
-    /// The observed generation.
     ObservedGeneration,
-    /// The counts and the condition Available.
     Counts,
     /// All of it, with the progress of the rollout.
     Rollout,

@@ -119,10 +119,8 @@ fn is_in_between(replicas: i32, before: &DeploymentStatus, next: &DeploymentStat
         && [next.replicas, next.updated_replicas, next.available_replicas] != [replicas; 3]
 }
 
-/// A status to write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NextStatus {
-    /// What changes.
     pub patch: StatusPatch,
     /// Whether it has nothing new but counts on the way to the end state.
     pub is_in_between: bool,

@@ -17,14 +17,11 @@ use crate::observe::{Caches, Observed};
 use crate::plan::Plan;
 use crate::plan::counts::Counts;
 
-/// Writes for budgets.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
-    /// The memory of written statuses.
     pub(crate) caches: Arc<Caches>,
 }
 
-/// The result of executing a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The numbers for the status, or why there are none.
@@ -36,7 +33,6 @@ pub struct Outcome {
 }
 
 impl Writer {
-    /// Execute the plan.
     pub(crate) fn apply(&self, plan: Plan) -> Outcome {
         let Plan { notices, counts, recheck, unread } = plan;
         for notice in notices {

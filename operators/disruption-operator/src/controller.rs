@@ -36,7 +36,6 @@ const WORKERS: usize = 4;
 /// The delay of a key that is held when it is taken again.
 const SOON: Duration = Duration::from_millis(1);
 
-/// The operator as a process.
 pub struct DisruptionOperator;
 
 impl Operator for DisruptionOperator {
@@ -99,7 +98,6 @@ fn follow(
     setup.watch_beside(pods, &need);
 }
 
-/// Syncs budgets.
 struct DisruptionController {
     caches: Arc<Caches>,
     writer: Writer,

@@ -15,12 +15,10 @@ use next_page::NextPage;
 use outages::Outages;
 use scales::RecentScales;
 
-/// What this operator remembers between syncs.
 #[derive(Default)]
 pub struct Memory {
     /// The status decided last, by budget.
     pub decided: Decided,
-    /// The evictions noted in each budget.
     pub evictions: Evictions,
     /// When the status of each budget was written last.
     pub statuses: StatusThrottle,
@@ -28,17 +26,14 @@ pub struct Memory {
     pub scales: RecentScales,
     /// The budgets whose owners cannot be read.
     pub outages: Outages,
-    /// The progress of the search for pods.
     pub next_page: NextPage,
 }
 
 impl Memory {
-    /// Note the newest state of a budget.
     pub fn note(&self, budget: &PodDisruptionBudget) {
         self.evictions.note(budget);
     }
 
-    /// Forget a budget that is gone.
     pub fn forget(&self, budget: &PodDisruptionBudget) {
         let key = &budget.metadata.key;
         self.decided.forget(key);
@@ -47,7 +42,6 @@ impl Memory {
         self.outages.forget(budget.metadata.uid);
     }
 
-    /// Drop what belongs to the lost history after etcd was restored.
     pub fn start_over(&self) {
         self.decided.start_over();
         self.evictions.start_over();

@@ -23,16 +23,13 @@ use crate::objects::{Pod, PodDisruptionBudget};
 use scales::Scales;
 use selected::Selected;
 
-/// The input of one sync.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The budget.
     pub budget: Arc<PodDisruptionBudget>,
     /// The pods it selects, by key; empty if its selector is invalid.
     pub pods: Vec<Arc<Pod>>,
     /// Whether the pods are known to be as new as every eviction in the status.
     pub has_seen_evictions: bool,
-    /// The scales of the pods' owners.
     pub scales: Scales,
     /// The time until remembered scales must be read again; none if every scale was read now.
     pub reread: Option<Duration>,
@@ -49,21 +46,14 @@ impl Observed {
     }
 }
 
-/// The caches of this operator, with its memory between syncs.
 pub struct Caches {
-    /// All budgets.
     pub pod_disruption_budgets: Arc<Cache<PodDisruptionBudget>>,
-    /// The budgets by namespace.
     pub budgets_by_namespace: IndexId,
-    /// The pods of all namespaces with a budget.
     pub pods: Arc<Cache<Pod>>,
-    /// The indices between budgets and pods.
     pub selected: Selected,
-    /// The memory between syncs.
     pub memory: Memory,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) pod_disruption_budgets: Informer<PodDisruptionBudget>,
     pub(crate) pods: Informer<Pod>,
@@ -74,7 +64,6 @@ fn by_namespace(namespace: &str) -> IndexValue {
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let mut budgets = InformerBuilder::<PodDisruptionBudget>::new();
         let budgets_by_namespace = budgets.index_by_namespace();
@@ -89,7 +78,6 @@ impl Caches {
         (caches, Informers { pod_disruption_budgets, pods })
     }
 
-    /// The budget of this key with its pods; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let budget = self.pod_disruption_budgets.get(key)?;
         let selected = |selector| self.selected.pods(key.namespace(), selector);

@@ -26,25 +26,19 @@ use disrupted::{Disrupted, disrupted};
 use expected::{Expected, as_before, expected};
 use reasons::Reason;
 
-/// The purposes of the timers of a budget.
 const EVICTION_TIMER: &str = "the timeout of an eviction";
 const SCALE_TIMER: &str = "the scales of the owners";
 
-/// One stage of a sync. Each stage but the last adds to the observation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stage {
     /// Wait until the pods are as new as the evictions whose pods are missing: these may be gone, or not seen yet.
     SeeEvictions(LiveRead<Reason>),
-    /// Read the scales of the pods' owners.
     ReadScales(LiveRead<Reason>),
-    /// Count the pods.
     Decide(Plan),
 }
 
-/// The count of a budget's pods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The events.
     pub notices: Vec<PlannedEvent>,
     /// The numbers for the status, or why there are none.
     pub counts: Result<Counts, Failure>,
@@ -54,7 +48,6 @@ pub struct Plan {
     pub unread: Option<Failure>,
 }
 
-/// Decide the next stage of a sync.
 pub fn next_stage(observed: &Observed, now: Timestamp) -> Stage {
     let evictions = observed.evictions_without_pod();
     if !observed.has_seen_evictions && !evictions.is_empty() {
@@ -76,7 +69,6 @@ fn scales_to_read(observed: &Observed) -> Option<Reason> {
     (!owners.is_empty()).then(|| Reason::scale(owners.into_values()))
 }
 
-/// Count the pods of a budget.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let mut notices = Vec::new();
     if let Err(invalid) = &observed.budget.selects {

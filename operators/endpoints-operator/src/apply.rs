@@ -21,13 +21,11 @@ use crate::objects::{ENDPOINTS, Subset, TRUNCATED, annotations, reasons};
 use crate::observe::Observed;
 use crate::plan::{Creation, Deletion, Plan, Update};
 
-/// Writes Endpoints.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Execute the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let key = &observed.key;
         let control = if let Some(service) = &observed.service {
@@ -101,7 +99,6 @@ fn own_annotations(is_truncated: bool, trigger: Option<Time>) -> BTreeMap<&'stat
     [(annotations::OVER_CAPACITY, over_capacity), (annotations::TRIGGER_TIME, trigger)].into()
 }
 
-/// New Endpoints.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {

@@ -23,7 +23,6 @@ use crate::observe::{Caches, Informers, live_endpoints};
 use crate::plan::{Next, next, plan};
 use leftovers::{LeftoverController, all_endpoints};
 
-/// The operator as a process.
 pub struct EndpointsOperator;
 
 impl Operator for EndpointsOperator {
@@ -72,7 +71,6 @@ fn begin(setup: &mut Setup, leftovers: &Queue) {
 /// the pause are written together. The first change, and a change of the Service, are written at once.
 const REST: Duration = Duration::from_millis(100);
 
-/// Syncs Services.
 struct EndpointsController {
     caches: Arc<Caches>,
     writer: Writer,

@@ -15,7 +15,6 @@ pub use service::Service;
 
 /// Addresses with the same ports.
 pub type Subset = subset::Subset;
-/// One address.
 pub type Address = subset::Address;
 
 /// `v1` `Endpoints`.
@@ -26,7 +25,6 @@ pub const SERVICES: Resource = Resource::namespaced("", "v1", "Service", "servic
 /// The value of [`labels::MANAGED_BY`] on the Endpoints of this controller.
 pub const MANAGED_BY: &str = "endpoint-controller";
 
-/// Keys of labels.
 pub mod labels {
     pub use shared::controllers::endpoints::HEADLESS;
 
@@ -39,7 +37,6 @@ pub mod labels {
     }
 }
 
-/// Keys of annotations.
 pub mod annotations {
     pub use shared::controllers::endpoints::{LEADER, TRIGGER_TIME};
 
@@ -50,10 +47,7 @@ pub mod annotations {
 /// The value of [`annotations::OVER_CAPACITY`].
 pub const TRUNCATED: &str = "truncated";
 
-/// Reasons of events.
 pub mod reasons {
-    /// A creation failed.
     pub const FAILED_TO_CREATE: &str = "FailedToCreateEndpoint";
-    /// An update failed.
     pub const FAILED_TO_UPDATE: &str = "FailedToUpdateEndpoint";
 }

@@ -18,18 +18,13 @@ use shared::working::control::{Control, Selection};
 
 use crate::objects::{ENDPOINTS, Endpoints, EndpointsMetadata, MANAGED_BY, Pod, Service, labels};
 
-/// The observation of one Service and its Endpoints, either of which may be gone.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The key of the Service, and of its Endpoints.
     pub key: Key,
-    /// The Service; none if it is gone.
     pub service: Option<Arc<Service>>,
-    /// The selected pods.
     pub pods: Vec<Arc<Pod>>,
-    /// Its Endpoints.
     pub endpoints: Seen,
-    /// The times that this sync sees, to remember.
     pub state: Arc<ServiceState>,
     /// The time of the first change since the last sync, if it is known.
     pub trigger: Option<Time>,
@@ -38,7 +33,6 @@ pub struct Observed {
 /// What is known of the Endpoints of a Service.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
-    /// They exist.
     There(Arc<Endpoints>),
     /// A live read found none.
     Absent,
@@ -50,12 +44,10 @@ pub enum Seen {
 pub struct Caches {
     /// Services, and the pods that they may select.
     pub service_pods: ServicePods<Service>,
-    /// Endpoints with this controller's label.
     pub endpoints: Arc<Cache<Endpoints>>,
     states: ServiceStates,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) services: Informer<Service>,
     pub(crate) pods: Informer<Pod>,
@@ -63,7 +55,6 @@ pub(crate) struct Informers {
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let (service_pods, services, pods) = ServicePods::new();
         let own = format!("{}={MANAGED_BY}", labels::MANAGED_BY);
@@ -72,7 +63,6 @@ impl Caches {
         (caches, Informers { services, pods, endpoints })
     }
 
-    /// Read the Service of this key.
     pub fn observe(&self, key: &Key) -> Observed {
         let service = self.service_pods.services.get(key);
         let selector = service.as_ref().and_then(|service| service.selects());
@@ -88,7 +78,6 @@ impl Caches {
         }
     }
 
-    /// Remember the times that a sync has seen.
     pub(crate) fn remember(&self, Observed { key, service, state, .. }: &Observed) {
         match service {
             Some(service) if service.selects().is_some() => self.states.remember(key, state),

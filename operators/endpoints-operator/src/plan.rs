@@ -20,71 +20,53 @@ use crate::objects::{ClusterIp, Endpoints, MANAGED_BY, Service, Subset, TRUNCATE
 use crate::observe::{Observed, Seen};
 pub use reasons::{Counts, Reason};
 
-/// The next step of a sync.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Read the Endpoints live, and decide then.
     Ask(LiveRead<Reason>),
-    /// Execute the plan.
     Act(Plan),
 }
 
-/// The decision about the Endpoints of one Service, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Write nothing.
     Nothing(Reason),
-    /// Create Endpoints.
     Create(Creation),
-    /// Update the Endpoints.
     Update(Update),
     /// Delete the Endpoints of a Service that is gone.
     Delete(Deletion),
 }
 
-/// New Endpoints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Creation {
-    /// Their labels.
     pub labels: Labels,
-    /// The addresses.
     pub subsets: Vec<Subset>,
-    /// Whether addresses are left out.
     pub is_truncated: bool,
     /// The time of the change that led to this write, if it is known.
     pub trigger: Option<Time>,
-    /// The addresses in numbers.
     pub why: Counts,
 }
 
 /// Changes of Endpoints, on condition that they are unchanged since the decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
-    /// Their uid.
     pub uid: Uid,
-    /// Their version.
     pub resource_version: ResourceVersion,
     /// The labels to change; `None` removes one.
     pub labels: BTreeMap<Text, Option<Text>>,
     /// The addresses, if they change.
     pub subsets: Option<Vec<Subset>>,
-    /// Whether addresses are left out.
     pub is_truncated: bool,
     /// The time of the change that led to this write, if it is known.
     pub trigger: Option<Time>,
-    /// The addresses in numbers.
     pub why: Counts,
 }
 
 /// The deletion of Endpoints, on condition that their uid is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Their uid.
     pub uid: Uid,
 }
 
 impl Plan {
-    /// Whether it creates or updates Endpoints.
     pub const fn writes(&self) -> bool {
         match self {
             Self::Create(_) | Self::Update(_) => true,
@@ -102,7 +84,6 @@ pub fn next(observed: &Observed) -> Next {
     Next::Act(plan(observed))
 }
 
-/// Decide for one Service.
 pub fn plan(observed: &Observed) -> Plan {
     let Some(service) = &observed.service else { return plan_without(&observed.endpoints) };
     if service.is_external_name {

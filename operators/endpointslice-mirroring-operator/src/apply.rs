@@ -12,14 +12,12 @@ use crate::objects::EndpointSlice;
 use crate::observe::Observed;
 use crate::plan::{CleanUp, Mirrored, Plan};
 
-/// Writes slices.
 pub(crate) struct Writer {
     pub(crate) slices: SliceWriter<EndpointSlice>,
     pub(crate) metrics: MirroringMetrics,
 }
 
 impl Writer {
-    /// Execute the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         match plan {
             Plan::CleanUp(clean_up) => self.clean_up(observed, clean_up).await,

@@ -29,7 +29,6 @@ use crate::plan::{Config, plan};
 /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(30) };
 
-/// The operator as a process.
 pub struct EndpointSliceMirroringOperator;
 
 impl Operator for EndpointSliceMirroringOperator {
@@ -85,7 +84,6 @@ fn follow(flags: &Flags, setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>,
     setup.watch(endpoint_slices);
 }
 
-/// Syncs Endpoints.
 struct MirroringController {
     caches: Arc<Caches>,
     writer: Writer,

@@ -40,7 +40,6 @@ pub(crate) struct MirroringMetrics {
 }
 
 impl MirroringMetrics {
-    /// Register them with the process's metrics.
     pub(crate) fn register(metrics: &Metrics, max_endpoints_per_subset: usize) -> Self {
         let per_sync = || Histogram::new(exponential_buckets(2.0, 2.0, 15));
         let own = Self {
@@ -63,12 +62,10 @@ impl MirroringMetrics {
         own
     }
 
-    /// Observe the duration of a sync.
     pub(crate) fn synced(&self, took: Duration) {
         self.duration.observe(took.as_secs_f64());
     }
 
-    /// Count the decision about Endpoints.
     pub(crate) fn decided(&self, mirrored: &Mirrored) {
         self.added.observe(count(mirrored.changes.added));
         self.updated.observe(count(mirrored.changes.updated));
@@ -78,7 +75,6 @@ impl MirroringMetrics {
         self.mirrored.shown().insert(mirrored.endpoints.metadata.key.clone(), totals);
     }
 
-    /// Forget Endpoints that are no longer mirrored.
     pub(crate) fn forget(&self, key: &Key) {
         self.mirrored.shown().remove(key);
     }

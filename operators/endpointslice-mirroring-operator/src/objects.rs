@@ -17,11 +17,8 @@ pub use reference::Reference;
 
 /// Addresses with the same ports.
 pub type Subset = subset::Subset<Reference>;
-/// One address.
 pub type Address = subset::Address<Reference>;
-/// An EndpointSlice.
 pub type EndpointSlice = slice::EndpointSlice<Annotations, Reference>;
-/// One endpoint of a slice.
 pub type Endpoint = slice::Endpoint<Reference>;
 
 /// `v1` `Endpoints`.
@@ -32,7 +29,6 @@ pub const SERVICES: Resource = Resource::namespaced("", "v1", "Service", "servic
 /// The value of [`labels::MANAGED_BY`] on the slices of this controller.
 pub const MANAGED_BY: &str = "endpointslicemirroring-controller.k8s.io";
 
-/// Keys of labels.
 pub mod labels {
     pub use shared::controllers::endpoints::slice::{MANAGED_BY, SERVICE_NAME};
 
@@ -40,7 +36,6 @@ pub mod labels {
     pub const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
 }
 
-/// Reasons of events.
 pub mod reasons {
     /// An address is not an IP.
     pub const INVALID_IP: &str = "InvalidIPAddress";
@@ -48,11 +43,9 @@ pub mod reasons {
     pub const TOO_MANY: &str = "TooManyAddressesToMirror";
 }
 
-/// A Service.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawService")]
 pub struct Service {
-    /// Its metadata.
     pub metadata: Meta,
     /// Whether it has a selector that is not empty.
     pub has_selector: bool,
@@ -82,7 +75,6 @@ impl From<RawService> for Service {
 /// The addresses of the Service with the same key.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Endpoints {
-    /// Their metadata.
     pub metadata: Meta<Annotations>,
     /// The addresses, grouped by ports.
     #[serde(default, deserialize_with = "null_as_default")]

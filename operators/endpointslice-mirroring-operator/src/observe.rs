@@ -10,12 +10,10 @@ use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::{EndpointSlice, Endpoints, MANAGED_BY, Service, labels};
 
-/// The observation of one Service and its Endpoints, either of which may be gone.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The key of the Service, and of its Endpoints.
     pub key: Key,
-    /// The Service; none if it is gone.
     pub service: Option<Arc<Service>>,
     /// Its Endpoints; none if they are gone, or their label excludes them.
     pub endpoints: Option<Arc<Endpoints>>,
@@ -25,31 +23,25 @@ pub struct Observed {
 
 /// The caches of this operator, and its memory. Endpoints are watched only in namespaces of Services without a selector.
 pub struct Caches {
-    /// All Services.
     pub services: Arc<Cache<Service>>,
     /// Endpoints that their label does not exclude.
     pub endpoints: Arc<Cache<Endpoints>>,
-    /// Slices with this controller's label.
     pub endpoint_slices: Arc<Cache<EndpointSlice>>,
-    /// The index of slices by the key of their Service.
     pub endpoint_slices_by_service: IndexId,
     pub(crate) tracker: EndpointSliceTracker,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) services: Informer<Service>,
     pub(crate) endpoints: Informer<Endpoints>,
     pub(crate) endpoint_slices: Informer<EndpointSlice>,
 }
 
-/// The index value of a Service's slices.
 fn service_value(service: &Key) -> IndexValue {
     IndexValue::Text(Text::new(service.as_str()))
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let services = InformerBuilder::<Service>::new().build();
         let meant = format!("{}!=true", labels::SKIP_MIRROR);
@@ -69,7 +61,6 @@ impl Caches {
         (caches, Informers { services, endpoints, endpoint_slices })
     }
 
-    /// Read the objects of this key.
     pub fn observe(&self, key: &Key) -> Observed {
         Observed {
             key: key.clone(),

@@ -19,28 +19,19 @@ use crate::objects::{Endpoints, Reference};
 use crate::observe::Observed;
 pub use reasons::{Counts, Gone, NotMirrored, Reason};
 
-/// The writes of the slices of Endpoints.
 pub type Writes = slice_plan::Writes<Reference, Changes, Gone>;
-/// A new slice.
 pub type Creation = slice_plan::Creation<Reference>;
-/// Changes of a slice.
 pub type Update = slice_plan::Update<Reference, Changes>;
-/// A slice to be deleted.
 pub type Deletion = slice_plan::Deletion<Gone>;
 
-/// The flags that a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The limit of mirrored addresses of each subset.
     pub max_endpoints_per_subset: usize,
 }
 
-/// The decision of one sync.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Mirror nothing, and delete the slices.
     CleanUp(CleanUp),
-    /// Mirror the Endpoints.
     Mirror(Mirrored),
 }
 
@@ -49,20 +40,15 @@ pub enum Plan {
 pub struct CleanUp {
     /// Why nothing is mirrored.
     pub why: NotMirrored,
-    /// The deletions.
     pub delete: Vec<Deletion>,
 }
 
 /// The decision about the slices of mirrored Endpoints. The first write that fails ends the sync.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mirrored {
-    /// The Endpoints.
     pub endpoints: Arc<Endpoints>,
-    /// The writes of slices.
     pub writes: Writes,
-    /// The events to record.
     pub events: Vec<PlannedEvent>,
-    /// The changes of endpoints, for the metrics.
     pub changes: Changes,
     /// The number of addresses that are not mirrored.
     pub skipped: usize,
@@ -72,18 +58,13 @@ pub struct Mirrored {
     pub sizes: Vec<Size>,
 }
 
-/// Numbers of changed endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// New endpoints.
     pub added: usize,
-    /// Endpoints in another state.
     pub updated: usize,
-    /// Endpoints that are gone.
     pub removed: usize,
 }
 
-/// Decide one sync.
 pub fn plan(observed: &Observed, config: Config) -> Plan {
     match meant(observed) {
         Ok(endpoints) => Plan::Mirror(reconciler::reconcile(observed, endpoints, config)),
@@ -108,14 +89,12 @@ fn meant(observed: &Observed) -> Result<&Arc<Endpoints>, NotMirrored> {
 }
 
 impl Changes {
-    /// Whether there are any.
     pub const fn are_any(self) -> bool {
         self.added + self.updated + self.removed > 0
     }
 }
 
 impl Plan {
-    /// The number of writes.
     pub fn writes(&self) -> usize {
         match self {
             Self::CleanUp(clean_up) => clean_up.delete.len(),

@@ -15,7 +15,6 @@ use crate::objects::{EndpointSlice, Service, annotations, reasons};
 use crate::observe::Observed;
 use crate::plan::{Family, Plan, Skipped, Slices, Writes};
 
-/// Writes slices.
 pub(crate) struct Writer {
     pub(crate) slices: SliceWriter<EndpointSlice>,
     pub(crate) metrics: EndpointSliceMetrics,
@@ -44,7 +43,6 @@ impl Writer {
         applied
     }
 
-    /// Forget a Service that is gone. The garbage collector deletes its slices.
     pub(crate) fn forget(&self, service: &Key) {
         self.memory.forget(service);
         self.metrics.forget(service);
@@ -95,12 +93,10 @@ impl Writer {
     }
 }
 
-/// The failures of a sync.
 #[derive(Default)]
 struct Report {
     /// The texts for the event, including pods that are left out.
     messages: Vec<String>,
-    /// The errors of writes.
     errors: Vec<anyhow::Error>,
 }
 

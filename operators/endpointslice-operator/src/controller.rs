@@ -37,7 +37,6 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration:
 /// Upstream: `endpointSliceChangeMinSyncDelay`, `endpointslice_controller.go`.
 const SLICE_CHANGE_DELAY: Duration = Duration::from_secs(1);
 
-/// The operator as a process.
 pub struct EndpointSliceOperator;
 
 impl Operator for EndpointSliceOperator {
@@ -113,7 +112,6 @@ fn follow(flags: &Flags, setup: &mut Setup, queues: (&Queue, &Queue), caches: &A
 /// if its cache is behind: `defaultSyncBackOff`, `pkg/controller/endpointslice/endpointslice_controller.go`.
 const REST: Duration = Duration::from_millis(100);
 
-/// Syncs Services.
 struct EndpointSliceController {
     caches: Arc<Caches>,
     writer: Writer,

@@ -13,10 +13,8 @@ use shared::controllers::endpoints::trigger_time_tracker::ServiceStates;
 
 use topology::{ServiceHints, ZoneRatios};
 
-/// The memory of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// The own writes of slices.
     pub(crate) slices: EndpointSliceTracker,
     /// The times that the last sync of each Service has seen.
     pub(crate) services: ServiceStates,
@@ -36,7 +34,6 @@ enum Zones {
     /// Never computed, or a node has changed since.
     #[default]
     Unknown,
-    /// Computed from the nodes.
     Known(Option<Arc<ZoneRatios>>),
 }
 
@@ -45,12 +42,10 @@ impl Memory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The hints of a Service.
     pub(crate) fn hints(&self, service: &Key) -> ServiceHints {
         self.state().hints.get(service).cloned().unwrap_or_default()
     }
 
-    /// Remember the hints of a Service.
     pub(crate) fn remember_hints(&self, service: &Key, hints: ServiceHints) {
         let mut state = self.state();
         if hints == ServiceHints::default() {
@@ -60,7 +55,6 @@ impl Memory {
         }
     }
 
-    /// Replace the nodes for which a Service waits.
     pub(crate) fn await_nodes(&self, service: &Key, nodes: BTreeSet<Text>) {
         let mut state = self.state();
         if nodes.is_empty() {
@@ -70,7 +64,6 @@ impl Memory {
         }
     }
 
-    /// The Services that wait for this node.
     pub(crate) fn awaiting(&self, node: &str) -> Vec<Key> {
         let state = self.state();
         let waiting = state.missing_nodes.iter().filter(|(_, nodes)| nodes.contains(node));
@@ -101,7 +94,6 @@ impl Memory {
         compute()
     }
 
-    /// Remember the shares of the zones.
     pub(crate) fn remember_zones(&self, zones: Option<Arc<ZoneRatios>>) {
         self.state().zones = Zones::Known(zones);
     }

@@ -31,7 +31,6 @@ const CHANGED: &str = "endpoint_slice_controller_endpointslices_changed_per_sync
 const SYNCS: &str = "endpoint_slice_controller_syncs";
 const SERVICES: &str = "endpoint_slice_controller_services_count_by_traffic_distribution";
 
-/// Results of syncs.
 pub(crate) mod results {
     pub(crate) const SUCCESS: &str = "success";
     pub(crate) const ERROR: &str = "error";
@@ -53,7 +52,6 @@ pub(crate) struct EndpointSliceMetrics {
 }
 
 impl EndpointSliceMetrics {
-    /// Register them with the process's metrics.
     pub(crate) fn register(metrics: &Metrics, max_endpoints_per_slice: usize) -> Self {
         let per_sync = || Histogram::new(exponential_buckets(2.0, 2.0, 15));
         // Prometheus's defaults.
@@ -89,7 +87,6 @@ impl EndpointSliceMetrics {
         self.changed.get_or_create(&labels).observe(count(writes));
     }
 
-    /// Count the decision about a Service.
     pub(crate) fn decided(&self, service: &Service, slices: &Slices) {
         for family in &slices.families {
             self.added.observe(count(family.added));
@@ -102,7 +99,6 @@ impl EndpointSliceMetrics {
         shown.services.insert(service.metadata.key.clone(), known);
     }
 
-    /// Forget a Service that is gone.
     pub(crate) fn forget(&self, service: &Key) {
         self.services.shown().services.remove(service);
     }
@@ -131,7 +127,6 @@ struct Shown {
 
 #[derive(Debug)]
 struct Known {
-    /// By address type.
     totals: Box<[Totals]>,
     distribution: Option<Text>,
 }

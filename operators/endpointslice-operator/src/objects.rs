@@ -14,7 +14,6 @@ pub use service::{ClusterIp, Service, ServicePort, TargetPort};
 
 /// An EndpointSlice, without its annotations.
 pub type EndpointSlice = slice::EndpointSlice;
-/// One endpoint of a slice.
 pub type Endpoint = slice::Endpoint;
 
 /// `v1` `Service`.
@@ -23,14 +22,12 @@ pub const SERVICES: Resource = Resource::namespaced("", "v1", "Service", "servic
 /// The value of [`labels::MANAGED_BY`] on the slices of this controller.
 pub const MANAGED_BY: &str = "endpointslice-controller.k8s.io";
 
-/// Keys of labels.
 pub mod labels {
     pub use shared::controllers::endpoints::HEADLESS;
     pub use shared::controllers::endpoints::slice::{MANAGED_BY, SERVICE_NAME};
 
     /// On a node: its zone.
     pub const ZONE: &str = "topology.kubernetes.io/zone";
-    /// On a node of the control plane.
     pub const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
     /// The old name of [`CONTROL_PLANE`].
     pub const MASTER: &str = "node-role.kubernetes.io/master";
@@ -41,7 +38,6 @@ pub mod labels {
     }
 }
 
-/// Keys of annotations.
 pub mod annotations {
     pub use shared::controllers::endpoints::TRIGGER_TIME;
 
@@ -55,17 +51,14 @@ pub mod annotations {
 pub mod traffic_distribution {
     /// The old name of [`PREFER_SAME_ZONE`].
     pub const PREFER_CLOSE: &str = "PreferClose";
-    /// Endpoints of the client's zone.
     pub const PREFER_SAME_ZONE: &str = "PreferSameZone";
     /// Endpoints of the client's node, then of its zone.
     pub const PREFER_SAME_NODE: &str = "PreferSameNode";
 }
 
-/// Reasons of events.
 pub mod reasons {
     /// A write of slices failed, or a pod was left out.
     pub const FAILED_TO_UPDATE: &str = "FailedToUpdateEndpointSlices";
-    /// The endpoints now have hints.
     pub const HINTS_ENABLED: &str = "TopologyAwareHintsEnabled";
     /// The endpoints have no hints any more, or cannot have any.
     pub const HINTS_DISABLED: &str = "TopologyAwareHintsDisabled";

@@ -15,18 +15,14 @@ use crate::memory::Memory;
 use crate::memory::topology::{ServiceHints, ZoneRatios, zone_ratios};
 use crate::objects::{EndpointSlice, MANAGED_BY, Node, Pod, Service, labels};
 
-/// The observation of one Service.
 #[derive(Debug)]
 pub struct Observed {
-    /// The Service.
     pub service: Arc<Service>,
-    /// The selected pods.
     pub pods: Vec<Arc<Pod>>,
     /// The zones of the existing nodes where its pods run.
     pub nodes: BTreeMap<Text, Option<Text>>,
     /// Its slices, except for those that are being deleted.
     pub slices: Vec<Arc<EndpointSlice>>,
-    /// The times that this sync sees, to remember.
     pub state: Arc<ServiceState>,
     /// The time of the first change since the last sync, if it is known.
     pub trigger: Option<Time>,
@@ -54,20 +50,15 @@ impl Observed {
 
 /// The caches of this operator, and its memory. All but the Services are watched only while a Service selects pods.
 pub struct Caches {
-    /// All Services.
     pub services: Arc<Cache<Service>>,
     /// Services, and the pods that they may select.
     pub service_pods: ServicePods<Service>,
-    /// All nodes.
     pub nodes: Arc<Cache<Node>>,
-    /// Slices with this controller's label.
     pub endpoint_slices: Arc<Cache<EndpointSlice>>,
-    /// The index of slices by the key of their Service.
     pub endpoint_slices_by_service: IndexId,
     pub(crate) memory: Arc<Memory>,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) services: Informer<Service>,
     pub(crate) pods: Informer<Pod>,
@@ -75,13 +66,11 @@ pub(crate) struct Informers {
     pub(crate) endpoint_slices: Informer<EndpointSlice>,
 }
 
-/// The index value of a Service's slices.
 fn service_value(service: &Key) -> IndexValue {
     IndexValue::Text(Text::new(service.as_str()))
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let (service_pods, services, pods) = ServicePods::new();
         let mut slices = InformerBuilder::<EndpointSlice>::new().labels(format!("{}={MANAGED_BY}", labels::MANAGED_BY));
@@ -100,7 +89,6 @@ impl Caches {
         (caches, Informers { services, pods, nodes, endpoint_slices })
     }
 
-    /// Read the Service of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let service = self.services.get(key)?;
         let Some(selector) = service.selects().cloned() else {

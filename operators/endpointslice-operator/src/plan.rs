@@ -27,26 +27,18 @@ pub use reasons::{Counts, Gone, Reason};
 
 /// The writes of the slices of one address type.
 pub type Writes = slice_plan::Writes<Target, Changes, Gone>;
-/// A new slice.
 pub type Creation = slice_plan::Creation<Target>;
-/// Changes of a slice.
 pub type Update = slice_plan::Update<Target, Changes>;
-/// A slice to be deleted.
 pub type Deletion = slice_plan::Deletion<Gone>;
 
-/// The flags that a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The limit of endpoints of a slice.
     pub max_endpoints_per_slice: usize,
 }
 
-/// The decision of one sync.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Write nothing.
     Ignore(Ignored),
-    /// Write the slices.
     Write(Slices),
 }
 
@@ -59,23 +51,18 @@ pub enum Ignored {
     NoSelector,
 }
 
-/// The decision about the slices of a Service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slices {
-    /// By address type.
     pub families: Vec<Family>,
     /// Slices of address types that the Service does not have.
     pub unsupported: Vec<Deletion>,
-    /// The number of selected pods with an IP.
     pub pods: usize,
-    /// The hints to remember.
     pub hints: ServiceHints,
     /// The time of the change that led to the writes, if it is known.
     pub trigger: Option<Time>,
 }
 
 impl Plan {
-    /// Whether it writes slices.
     pub fn writes(&self) -> bool {
         match self {
             Self::Ignore(_) => false,
@@ -100,43 +87,31 @@ impl Plan {
 /// The decision about the slices of one address type. A failed write ends the writes of this type only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
-    /// The address type.
     pub address_type: AddressType,
-    /// The writes.
     pub writes: Writes,
     /// Pods that are left out. The Service is retried, as after a failure.
     pub skipped: Vec<Skipped>,
-    /// The events about hints.
     pub events: Vec<PlannedEvent>,
-    /// The number of new endpoints.
     pub added: usize,
-    /// The number of endpoints that are gone.
     pub removed: usize,
     /// The size of each group of endpoints with the same ports.
     pub sizes: Vec<Size>,
 }
 
-/// Numbers of changed endpoints of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Endpoints that are gone.
     pub gone: usize,
-    /// New endpoints.
     pub new: usize,
-    /// Endpoints in another state, or with other hints.
     pub changed: usize,
 }
 
 /// A pod that is left out because its node is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its key.
     pub pod: Key,
-    /// The name of the node.
     pub node: Text,
 }
 
-/// Decide one sync.
 pub fn plan(observed: &Observed, config: Config) -> Plan {
     let service = &*observed.service;
     if service.is_external_name {

@@ -23,14 +23,12 @@ use crate::plan::{Action, Conflict, Delete, Plan, Retry, judge_conflict};
 const CONFLICT_WAITS: [Duration; 3] =
     [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
 
-/// Executes attempts to delete.
 pub(crate) struct Writer {
     pub(crate) caches: Arc<Caches>,
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Stores what was learned, executes the plan, and returns when to retry.
     pub(crate) async fn apply(&self, key: &Key, observed: &Observed, plan: Plan) -> anyhow::Result<Retry> {
         let uid = observed.identity.object.uid;
         self.caches.remember(uid, &observed.learned);
@@ -141,7 +139,6 @@ pub(crate) async fn read(caches: &Caches, control: &Control, resource: &Resource
     got
 }
 
-/// Preconditions for the state that was read.
 pub(crate) fn as_read(live: &LiveMeta) -> Preconditions<&str, &str> {
     Preconditions { uid: live.uid.as_str(), resource_version: Some(live.resource_version.as_str()) }
 }

@@ -37,7 +37,6 @@ fn sync_errors(metrics: &Metrics) -> Counter {
     errors
 }
 
-/// The operator as a process.
 pub struct GarbageCollectorOperator;
 
 impl Operator for GarbageCollectorOperator {

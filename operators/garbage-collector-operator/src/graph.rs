@@ -27,9 +27,7 @@ pub use node::{Node, Stage};
 /// An event of a monitor, or the result of a read.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A monitor saw an object.
     Observed(&'a Arc<ObjectKind>, &'a PartialObject),
-    /// A monitor saw that an object was deleted.
     Deleted(&'a Arc<ObjectKind>, &'a PartialObject),
     /// A monitor saw that an object was deleted whose last state this build cannot read.
     DeletedUnread(&'a Arc<ObjectKind>, &'a Key),
@@ -40,7 +38,6 @@ pub enum Event<'a> {
     Absent(&'a Identity),
 }
 
-/// The attempts that follow from an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
     /// Objects that may have to be deleted, or that wait for their dependents.
@@ -105,12 +102,10 @@ impl Graph {
         attempts
     }
 
-    /// The node of this uid.
     pub fn node(&self, uid: Uid) -> Option<&Node> {
         self.nodes.get(&uid)
     }
 
-    /// The dependents of the node of this uid, by uid.
     pub fn dependents(&self, uid: Uid) -> impl Iterator<Item = &Node> {
         let dependents = self.nodes.get(&uid).into_iter().flat_map(|node| node.dependents.iter());
         dependents.filter_map(|dependent| self.nodes.get(&dependent))

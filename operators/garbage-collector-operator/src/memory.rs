@@ -19,11 +19,9 @@ use crate::objects::ObjectKind;
 /// How often a waiting object is synced while no other kinds are served: client-go's default rate limiter.
 const UNSERVED: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(1000) };
 
-/// The state of all kinds.
 #[derive(Default)]
 pub struct Kinds {
     served: watch::Sender<Arc<Discovery>>,
-    /// The health of each monitor.
     monitors: Mutex<BTreeMap<Resource, Arc<Health>>>,
     /// The kinds of which the last read failed.
     unreadable: Mutex<BTreeSet<Resource>>,
@@ -36,7 +34,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Kinds {
-    /// The last discovery.
     pub fn served(&self) -> Arc<Discovery> {
         Arc::clone(&self.served.borrow())
     }
@@ -69,7 +66,6 @@ impl Kinds {
         lock(&self.monitors).remove(resource);
     }
 
-    /// Whether a monitor runs for such a resource.
     pub(crate) fn is_monitored(&self, is_meant: impl Fn(&Resource) -> bool) -> bool {
         lock(&self.monitors).keys().any(is_meant)
     }

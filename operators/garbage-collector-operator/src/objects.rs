@@ -29,12 +29,10 @@ pub struct ObjectKind {
 static KINDS: LazyLock<Interner<ObjectKind>> = LazyLock::new(Interner::new);
 
 impl ObjectKind {
-    /// The shared copy.
     pub fn shared(api_version: &str, kind: &str) -> Arc<Self> {
         KINDS.intern_owned(Self { api_version: Text::new(api_version), kind: Text::new(kind) })
     }
 
-    /// The kind of a resource's objects.
     pub fn of(resource: &Resource) -> Arc<Self> {
         Self::shared(&resource.api_version(), &resource.kind)
     }
@@ -43,22 +41,17 @@ impl ObjectKind {
 /// The owner that a reference names, without the reference's options.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Coordinates {
-    /// The owner's kind.
     pub kind: Arc<ObjectKind>,
-    /// The owner's name.
     pub name: Arc<str>,
-    /// The owner's uid.
     pub uid: Uid,
 }
 
 /// One entry of `metadata.ownerReferences`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerReference {
-    /// The owner.
     pub owner: Coordinates,
     /// The uid as it is written, if it is not a UUID: a patch must name it so.
     pub odd_uid: Option<Text>,
-    /// Whether the owner is the managing controller.
     pub controller: Option<bool>,
     /// Whether a foreground deletion of the owner waits for the dependent.
     pub block_owner_deletion: Option<bool>,
@@ -77,7 +70,6 @@ impl OwnerReference {
         self.block_owner_deletion == Some(true)
     }
 
-    /// The owner's uid as it is written.
     pub fn uid_text(&self) -> Cow<'_, str> {
         self.odd_uid.as_deref().map_or_else(|| Cow::Owned(self.owner.uid.to_string()), Cow::Borrowed)
     }
@@ -113,19 +105,16 @@ impl From<RawReference<'_>> for OwnerReference {
 /// The identity of an object, observed or claimed by a reference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity {
-    /// Kind, name and uid.
     pub object: Coordinates,
     /// The namespace; `""` if the object is cluster-scoped or its namespace is not known.
     pub namespace: Text,
 }
 
 impl Identity {
-    /// Namespace and name.
     pub fn key(&self) -> Key {
         Key::new(&self.namespace, &self.object.name)
     }
 
-    /// The reference for an event.
     pub fn reference(&self, resource: Resource) -> ObjectReference {
         let (key, uid) = (self.key(), self.object.uid);
         ObjectReference { resource, key, uid, resource_version: ResourceVersion::default() }
@@ -141,19 +130,14 @@ impl fmt::Display for Identity {
 /// The state of one object, as a monitor sees it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PartialObject {
-    /// Namespace and name.
     pub key: Key,
-    /// Its uid.
     pub uid: Uid,
-    /// The version of this state.
     pub resource_version: ResourceVersion,
-    /// Whether deletionTimestamp is set.
     pub is_being_deleted: bool,
     /// Whether it has the finalizer [`ORPHAN`].
     pub has_orphan_finalizer: bool,
     /// Whether it has the finalizer [`FOREGROUND_DELETION`].
     pub has_foreground_finalizer: bool,
-    /// Its owners.
     pub owners: Box<[Arc<OwnerReference>]>,
 }
 
@@ -217,13 +201,10 @@ pub struct LiveObject {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveMeta {
-    /// The uid as it is written.
     pub uid: String,
-    /// The version as it is written.
     pub resource_version: String,
     /// Set while it is being deleted.
     pub deletion_timestamp: Option<String>,
-    /// All its finalizers.
     #[serde(deserialize_with = "null_as_default")]
     pub finalizers: Vec<String>,
     /// Its owners with every field they have, known to this build or not.
@@ -232,17 +213,14 @@ pub struct LiveMeta {
 }
 
 impl LiveObject {
-    /// Its uid.
     pub fn uid(&self) -> Uid {
         Uid::parse(&self.metadata.uid)
     }
 
-    /// Whether deletionTimestamp is set.
     pub fn is_being_deleted(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// Whether it has this finalizer.
     pub fn has_finalizer(&self, finalizer: &str) -> bool {
         self.metadata.finalizers.iter().any(|known| known == finalizer)
     }

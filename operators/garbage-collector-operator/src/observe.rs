@@ -26,18 +26,14 @@ pub use caches::Caches;
 pub(crate) use caches::{Followed, uid_of};
 pub use lookup::Unseen;
 
-/// The observation of one object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Its identity in the graph.
     pub identity: Identity,
     /// The stage of its life that the graph has seen.
     pub stage: Stage,
-    /// Its dependents, as the graph has them.
     pub dependents: Dependents,
     /// Whether a monitor saw that one of its owners was deleted.
     pub saw_owner_go: bool,
-    /// The live state.
     pub live: Live,
     /// The facts learned by the reads.
     pub learned: Learned,
@@ -66,7 +62,6 @@ const FIRST: usize = 3;
 /// The state of an object's dependents that decisions need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependents {
-    /// Whether there are any.
     pub any: bool,
     /// Whether one of them deletes its own dependents first.
     pub any_deletes_dependents: bool,
@@ -98,14 +93,12 @@ impl Dependents {
     }
 }
 
-/// The live state of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Live {
     /// Not read, because it is being deleted already.
     NotAsked,
     /// Its kind is not served now.
     Unserved,
-    /// The read failed, with this error.
     Unread(String),
     /// Not read, because many reads are under way.
     Throttled,
@@ -120,31 +113,22 @@ pub enum Live {
         /// Why its kind cannot be listed or watched, if it cannot.
         failing: Option<String>,
     },
-    /// It exists.
     Present(Box<Present>),
 }
 
-/// An object that exists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Present {
-    /// Its resource.
     pub resource: Resource,
-    /// The object as it was read.
     pub live: LiveObject,
-    /// The state of its owners.
     pub owners: Owners,
 }
 
-/// The state of an object's owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owners {
-    /// Not read.
     NotAsked,
-    /// Each reference, with the state of its owner.
     Known(Vec<(Arc<OwnerReference>, Owner)>),
     /// The kind of one is not served now.
     Unserved(Arc<ObjectKind>),
-    /// The read of one failed, with this error.
     Unread(String),
     /// There are many, and not all were read yet.
     Throttled {
@@ -159,19 +143,15 @@ pub enum Owners {
     InvalidName(Arc<OwnerReference>),
     /// One was not read, and no monitor has seen it.
     Unseen {
-        /// The reference to it.
         reference: Arc<OwnerReference>,
         /// Why its kind cannot be listed or watched, if it cannot.
         failing: Option<String>,
     },
 }
 
-/// The state of one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// It exists and stays.
     Solid,
-    /// It waits for its dependents to be deleted.
     Waiting,
     /// It does not exist.
     Dangling,
@@ -183,8 +163,11 @@ pub enum Owner {
 enum OwnerPlace {
     /// It is known not to exist.
     Absent(Identity),
-    /// It can be read.
-    At { resource: Resource, key: Key, identity: Identity },
+    At {
+        resource: Resource,
+        key: Key,
+        identity: Identity,
+    },
 }
 
 impl Caches {
@@ -297,7 +280,6 @@ pub struct ReadOwners {
     known: BTreeMap<Coordinates, Owner>,
 }
 
-/// The reads of one attempt.
 struct Reads<'a> {
     caches: &'a Caches,
     control: &'a Control,
@@ -382,7 +364,6 @@ pub(crate) enum Got {
     Absent,
     /// The path is unknown: the kind was removed since the last discovery.
     Unserved,
-    /// The request failed, with this error.
     Failed(String),
 }
 
@@ -395,7 +376,6 @@ impl Got {
     }
 }
 
-/// Reads one object's metadata.
 pub(crate) async fn live_object(control: &Control, resource: &Resource, key: &Key) -> Got {
     match control.get_metadata(resource, key).await {
         Ok(live) => Got::Object(live),
@@ -405,7 +385,6 @@ pub(crate) async fn live_object(control: &Control, resource: &Resource, key: &Ke
     }
 }
 
-/// The key of an object of this name, in this namespace if its kind is namespaced.
 pub(crate) fn key_in(resource: &Resource, namespace: &str, name: &str) -> Key {
     Key::new(if resource.namespaced { namespace } else { "" }, name)
 }

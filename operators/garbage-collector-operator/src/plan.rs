@@ -20,14 +20,10 @@ use crate::plan::patches::{Patch, drop_owners, unblock_owners};
 pub use reasons::{Named, Reason};
 use reasons::{cut, owner_name};
 
-/// A decision with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The object.
     pub identity: Identity,
-    /// The decision.
     pub action: Action,
-    /// Why.
     pub reason: Reason,
     /// When to retry after a success.
     pub retry: Retry,
@@ -36,41 +32,31 @@ pub struct Plan {
 /// When to attempt an object again although no event is about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Not at all.
     No,
     /// After the queue's back-off.
     Later,
-    /// When its turn to read comes.
     InTurn,
     /// When the apiserver serves other kinds, and meanwhile at ever longer intervals.
     WhenServed,
 }
 
-/// The decision about an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Write nothing.
     Nothing,
     /// Report to the graph that it does not exist.
     ReportAbsent,
     /// Attempt these dependents first.
     Attempt(Vec<Uid>),
-    /// Remove this finalizer.
     RemoveFinalizer(Resource, &'static str),
-    /// Change its owners.
     Patch(Resource, Patch),
     /// Delete the object of this uid, after a change of its owners if one is given.
     Delete(Box<Delete>),
 }
 
-/// How an object is deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
-    /// Its resource.
     pub resource: Resource,
-    /// Its metadata as it was read.
     pub live: LiveMeta,
-    /// The propagation policy.
     pub policy: Propagation,
     /// The patch that breaks a circle of dependents waiting for each other.
     pub unblock: Option<Patch>,
@@ -78,7 +64,6 @@ pub struct Delete {
     pub is_explained: bool,
 }
 
-/// Upstream: `attemptToDeleteItem`, `pkg/controller/garbagecollector/garbagecollector.go`.
 pub fn plan(observed: &Observed) -> Plan {
     let (action, reason) = decide(observed);
     let retry = match &reason {
@@ -195,7 +180,6 @@ fn by_owners(
     (delete(policy, None), reason)
 }
 
-/// What a refused delete found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// Another object of the same name: the planned one is gone.

@@ -21,13 +21,11 @@ use crate::plan::{Action, ActionLabel, Failure, Plan, PlannedCondition, Rescale,
 /// `staging/src/k8s.io/client-go/util/retry/util.go`.
 const TRIES: usize = 5;
 
-/// Scales targets, and writes the status of autoscalers.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
     pub(crate) memory: Arc<Memory>,
 }
 
-/// The result of executing a plan.
 #[derive(Debug)]
 pub struct Outcome {
     pub conditions: Vec<PlannedCondition>,
@@ -40,7 +38,6 @@ pub struct Outcome {
     pub error: Option<anyhow::Error>,
 }
 
-/// The replicas of the target afterwards.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scaled {
     /// Its scale could not be read.
@@ -67,7 +64,6 @@ impl Outcome {
         }
     }
 
-    /// The number that the target should have, if it is known.
     pub fn desired(&self) -> Option<i32> {
         match self.result {
             Scaled::Done { from: _, to, metrics: _, scaled_to_zero: _ } => Some(to),
@@ -80,7 +76,6 @@ impl Outcome {
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Plan { notices, conditions, drops_scaled_to_zero, recommendations, tallies, action, failure, reason: _ } =
             plan;

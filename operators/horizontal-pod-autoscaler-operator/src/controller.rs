@@ -26,7 +26,6 @@ use crate::plan::{Config, ErrorLabel, Failure, plan, plan_metrics, plan_scale};
 use crate::status::next_status;
 use changes::{NEXT_PERIOD, autoscaler_changed, note_change};
 
-/// The operator as a process.
 pub struct HorizontalPodAutoscalerOperator;
 
 impl Operator for HorizontalPodAutoscalerOperator {
@@ -54,7 +53,6 @@ impl Operator for HorizontalPodAutoscalerOperator {
     }
 }
 
-/// Syncs autoscalers.
 struct AutoscalerController {
     caches: Arc<Caches>,
     writer: Writer,

@@ -15,7 +15,6 @@ use shared::following::cache::Cache;
 
 use crate::objects::{Behavior, HorizontalPodAutoscaler};
 
-/// The recent past of one autoscaler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// None before its scale was first read.
@@ -31,7 +30,6 @@ pub struct Recommendation {
     pub at: Timestamp,
 }
 
-/// A change of the number of replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScaleEvent {
     /// By how many replicas; never negative.
@@ -60,7 +58,6 @@ pub fn before(now: Timestamp, time: Duration) -> Timestamp {
     now.checked_sub(time).unwrap_or(Timestamp::MIN)
 }
 
-/// The memory of all autoscalers.
 pub struct Memory {
     autoscalers: Arc<Cache<HorizontalPodAutoscaler>>,
     state: Mutex<State>,
@@ -74,7 +71,6 @@ struct State {
 }
 
 impl Memory {
-    /// Nothing yet, about the autoscalers of this cache.
     pub fn new(autoscalers: Arc<Cache<HorizontalPodAutoscaler>>) -> Self {
         Self { autoscalers, state: Mutex::default() }
     }
@@ -86,17 +82,14 @@ impl Memory {
         known.is_some_and(|known| known.metadata.uid == autoscaler.metadata.uid)
     }
 
-    /// The history of one autoscaler.
     pub fn history(&self, autoscaler: &Key) -> History {
         self.state().histories.get(autoscaler).cloned().unwrap_or_default()
     }
 
-    /// Replaces its recommendations.
     pub fn set_recommendations(&self, autoscaler: &HorizontalPodAutoscaler, recommendations: Vec<Recommendation>) {
         self.change(autoscaler, |history| history.recommendations = Some(recommendations));
     }
 
-    /// Adds a change of its target.
     pub fn add_change(&self, autoscaler: &HorizontalPodAutoscaler, change: (i32, i32), now: Timestamp) {
         if let Some(behavior) = &autoscaler.behavior {
             self.change(autoscaler, |history| history.add_change(behavior, change, now));
@@ -123,14 +116,12 @@ impl Memory {
         of_namespace.map(|(key, selector)| (key.clone(), selector.clone())).collect()
     }
 
-    /// Forgets one autoscaler.
     pub fn forget(&self, autoscaler: &Key) {
         let mut state = self.state();
         state.histories.remove(autoscaler);
         state.selectors.remove(autoscaler);
     }
 
-    /// Forgets all autoscalers.
     pub fn start_over(&self) {
         *self.state() = State::default();
     }

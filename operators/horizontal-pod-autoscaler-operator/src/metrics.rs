@@ -104,7 +104,6 @@ impl AutoscalerMetrics {
         self.autoscalers.inc();
     }
 
-    /// Counts a deleted autoscaler, and removes its series.
     pub(crate) fn count_deleted(&self, autoscaler: &Key) {
         self.autoscalers.dec();
         self.desired_replicas.remove(&of_autoscaler(autoscaler));

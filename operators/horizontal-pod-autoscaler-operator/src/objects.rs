@@ -18,19 +18,14 @@ pub use reference::Reference;
 pub use scale::Scale;
 pub use status::{AutoscalerCondition, AutoscalerStatus, MetricStatus, MetricValueStatus};
 
-/// The types of an autoscaler's conditions.
 pub mod conditions {
     /// Whether the target's scale can be read and written.
     pub const ABLE_TO_SCALE: &str = "AbleToScale";
-    /// Whether the metrics give a number of replicas.
     pub const SCALING_ACTIVE: &str = "ScalingActive";
-    /// Whether a bound limits that number.
     pub const SCALING_LIMITED: &str = "ScalingLimited";
-    /// Whether the autoscaler scaled the target to zero.
     pub const SCALED_TO_ZERO: &str = "ScaledToZero";
 }
 
-/// The reasons of conditions.
 pub mod condition_reasons {
     pub const FAILED_GET_SCALE: &str = "FailedGetScale";
     pub const SUCCEEDED_GET_SCALE: &str = "SucceededGetScale";

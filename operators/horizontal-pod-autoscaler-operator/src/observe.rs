@@ -30,7 +30,6 @@ pub struct Known {
     pub history: History,
 }
 
-/// The observation of one autoscaler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     pub autoscaler: Arc<HorizontalPodAutoscaler>,
@@ -40,10 +39,8 @@ pub struct Observed {
     pub measured: Measured,
 }
 
-/// The scale of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadScale {
-    /// The target's resource.
     pub resource: Resource,
     pub scale: Scale,
     /// The scale as served, which is written back with another number.
@@ -53,11 +50,9 @@ pub struct ReadScale {
 /// Why a scale cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaleFailure {
-    /// The error for users.
     pub message: String,
     /// The same with the step that failed, for the log.
     pub step: String,
-    /// Whether the autoscaler itself is invalid.
     pub is_spec: bool,
 }
 
@@ -86,25 +81,20 @@ pub enum Answer {
     Usage(Result<Arc<Vec<PodUsage>>, String>),
     /// The values of objects: of one, or of each pod.
     Objects(Result<Vec<ObjectValue>, String>),
-    /// The values of an external metric.
     External(Result<Vec<ExternalValue>, String>),
 }
 
-/// The cache of this operator, and its memory between syncs.
 pub struct Caches {
     pub horizontal_pod_autoscalers: Arc<Cache<HorizontalPodAutoscaler>>,
     pub memory: Arc<Memory>,
-    /// Where kinds and custom metrics are served.
     pub kinds: Kinds,
 }
 
-/// The informer that fills the cache.
 pub(crate) struct Informers {
     pub(crate) horizontal_pod_autoscalers: Informer<HorizontalPodAutoscaler>,
 }
 
 impl Caches {
-    /// An empty cache, and the informer that fills it.
     pub(crate) fn new() -> (Self, Informers) {
         let horizontal_pod_autoscalers = InformerBuilder::<HorizontalPodAutoscaler>::new().build();
         let cache = horizontal_pod_autoscalers.cache();
@@ -113,13 +103,11 @@ impl Caches {
         (caches, Informers { horizontal_pod_autoscalers })
     }
 
-    /// Reads the autoscaler of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Known> {
         let autoscaler = self.horizontal_pod_autoscalers.get(key)?;
         Some(Known { autoscaler, history: self.memory.history(key) })
     }
 
-    /// Forgets everything after a restore of etcd.
     pub(crate) fn start_over(&self) {
         self.memory.start_over();
         self.kinds.start_over();

@@ -35,7 +35,6 @@ use normalize::normalize;
 use normalized::Normalized;
 use reasons::{Question, Reason};
 
-/// The values of the flags.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// The part by which a metric may miss its target without scaling.
@@ -54,7 +53,6 @@ pub struct Config {
     pub has_configurable_tolerance: bool,
 }
 
-/// The decision of one sync, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The events, except for the one about the scaling itself.
@@ -79,14 +77,17 @@ pub enum Action {
     /// Do nothing: its scale cannot be read.
     None,
     /// Leave its number, because none can be computed.
-    Leave { current: i32, metrics: Vec<MetricStatus> },
-    /// Keep its number, which is right.
-    Keep { current: i32, metrics: Vec<MetricStatus> },
-    /// Change its number.
+    Leave {
+        current: i32,
+        metrics: Vec<MetricStatus>,
+    },
+    Keep {
+        current: i32,
+        metrics: Vec<MetricStatus>,
+    },
     Scale(Rescale),
 }
 
-/// A change of the target's replicas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rescale {
     pub from: i32,
@@ -100,13 +101,9 @@ pub struct Rescale {
 /// Why the number changes, in the words of the event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// It is above the maximum.
     AboveMax,
-    /// It is below the minimum.
     BelowMin,
-    /// This metric asks for more.
     AboveTarget(String),
-    /// Every metric asks for fewer.
     BelowTarget,
     /// Only a bound asks for another number.
     None,
@@ -124,12 +121,10 @@ impl fmt::Display for Cause {
     }
 }
 
-/// A condition to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedCondition {
     pub type_: &'static str,
     pub holds: bool,
-    /// Its reason.
     pub word: &'static str,
     pub message: Cow<'static, str>,
 }
@@ -143,16 +138,12 @@ impl PlannedCondition {
 /// A failure that an event or a condition reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The error, with the step that failed.
     pub message: String,
-    /// Whether the autoscaler itself is invalid.
     pub is_spec: bool,
 }
 
-/// The result of one metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// The type of its source.
     pub type_: String,
     pub action: ActionLabel,
     pub error: ErrorLabel,
@@ -179,17 +170,13 @@ impl ActionLabel {
 /// A label of upstream's metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorLabel {
-    /// The autoscaler itself is invalid.
     Spec,
     Internal,
     None,
 }
 
-/// What determines the number of replicas.
 enum Basis {
-    /// The target stays at zero.
     Disabled,
-    /// It is out of this bound.
     Bound(i32, Cause),
     Metrics,
 }
@@ -235,7 +222,6 @@ fn scaled_to_zero(autoscaler: &HorizontalPodAutoscaler, config: &Config) -> bool
     config.has_scale_to_zero && autoscaler.status.condition(conditions::SCALED_TO_ZERO).is_some_and(holds)
 }
 
-/// Decides for one autoscaler.
 pub fn plan(observed: &Observed, config: &Config, now: Timestamp) -> Plan {
     let autoscaler = &*observed.autoscaler;
     let scale = match &observed.scale {

@@ -33,7 +33,6 @@ use crate::plan::scale::{PodRef, Surplus};
 use crate::plan::tracking::{End, Executed, Suspension, Tracking};
 use crate::plan::{Plan, Pods};
 
-/// Writes pods and the status of Jobs.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
     pub(crate) pods: PodControl,
@@ -44,7 +43,6 @@ pub(crate) struct Writer {
     pub(crate) metrics: JobMetrics,
 }
 
-/// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// What the second stage is decided on.
@@ -154,7 +152,6 @@ impl Writer {
         Outcome { failure: Some(invalid.to_string()), ..Outcome::default() }
     }
 
-    /// Returns whether the pod exists now.
     async fn create_pod(&self, job: &Job, about: &ObjectReference, body: Bytes) -> Result<bool, ApiError> {
         let key = &job.metadata.key;
         match self.pods.create(about, body).await {
@@ -213,7 +210,6 @@ impl Writer {
         deleted(together(pods.iter().map(delete)).await)
     }
 
-    /// Removes the tracking finalizer of a pod, if it has one.
     async fn release(&self, job: &Job, pod: &PodRef) -> Result<(), ApiError> {
         if !pod.is_tracked {
             return Ok(());
@@ -326,7 +322,6 @@ impl Writer {
         self.ctx.event(PlannedEvent::warning(job.reference(), reason, message));
     }
 
-    /// Forgets a Job that is finished or gone.
     pub(crate) fn forget(&self, key: &Key) {
         self.expectations.forget(key);
         self.memory.forget(key);

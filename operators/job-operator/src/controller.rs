@@ -36,7 +36,6 @@ use unseen_pods::{UnseenPodController, all_pods};
 /// minute.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(30) };
 
-/// The operator as a process.
 pub struct JobOperator;
 
 impl Operator for JobOperator {
@@ -123,7 +122,6 @@ fn follow(
     setup.watch_while_and_beside(pods, &need, &whole);
 }
 
-/// Syncs Jobs.
 pub struct JobController {
     caches: Arc<Caches>,
     writer: Writer,

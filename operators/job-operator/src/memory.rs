@@ -9,7 +9,6 @@ use shared::api::object::{Key, Uid};
 
 use backoff::BackoffRecord;
 
-/// The memory of each Job.
 #[derive(Debug, Default)]
 pub struct Memory {
     by_key: Mutex<BTreeMap<Key, Remembered>>,
@@ -93,7 +92,6 @@ impl Memory {
         self.lock().remove(key);
     }
 
-    /// Forgets everything: after a restore of etcd, pods may have their finalizers again.
     pub fn start_over(&self) {
         self.lock().clear();
     }

@@ -155,7 +155,6 @@ impl JobMetrics {
         self.finished.get_or_create(&labels).inc();
     }
 
-    /// Counts the actions of the pod failure policy.
     pub fn count_policy_actions(&self, actions: &BTreeMap<PodFailureAction, u64>) {
         for (action, count) in actions {
             self.policy_actions.get_or_create(&[("action", action.as_str().to_owned())]).inc_by(*count);
@@ -168,7 +167,6 @@ impl JobMetrics {
         self.tracked_pods.get_or_create(&[("event", event.to_owned())]).inc();
     }
 
-    /// Counts a Job that another controller manages.
     pub fn count_external(&self, controller: &str) {
         self.external.get_or_create(&[("controller_name", controller.to_owned())]).inc();
     }

@@ -26,12 +26,9 @@ pub const JOB_COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index
 pub const JOB_INDEX_FAILURE_COUNT: &str = "batch.kubernetes.io/job-index-failure-count";
 /// Annotation: the failures of its index that the pod failure policy ignores.
 pub const JOB_INDEX_IGNORED_FAILURE_COUNT: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
-/// The environment variable with the index.
 pub const JOB_COMPLETION_INDEX_ENV: &str = "JOB_COMPLETION_INDEX";
-/// `spec.managedBy` of a Job that this controller manages.
 pub const JOB_CONTROLLER_NAME: &str = "kubernetes.io/job-controller";
 
-/// The view of a Job.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Job {
     pub metadata: Meta,
@@ -61,7 +58,6 @@ impl Job {
         self.spec.selector.as_ref().is_ok_and(|selector| !selector.requires(CONTROLLER_UID))
     }
 
-    /// Whether pods have indexes.
     pub fn is_indexed(&self) -> bool {
         self.spec.completion_mode == CompletionMode::Indexed
     }
@@ -74,7 +70,6 @@ impl Job {
     }
 }
 
-/// `spec` of a Job.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobSpec {
@@ -101,10 +96,8 @@ pub struct JobSpec {
     pub success_policy: Option<SuccessPolicy>,
     #[serde(default)]
     pub pod_replacement_policy: PodReplacementPolicy,
-    /// None for this controller.
     #[serde(default)]
     pub managed_by: Option<Text>,
-    /// None selects nothing.
     #[serde(default = "select_nothing", deserialize_with = "compiled")]
     pub selector: Result<Selector, InvalidSelector>,
     /// Without one no pods are created, but existing ones are still deleted.
@@ -148,14 +141,12 @@ impl Abridged for Job {
     }
 }
 
-/// `spec.completionMode`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CompletionMode {
     #[default]
     NonIndexed,
     /// Each index must succeed once.
     Indexed,
-    /// Unknown to this version.
     Other(Text),
 }
 
@@ -180,7 +171,6 @@ impl CompletionMode {
     }
 }
 
-/// `spec.podReplacementPolicy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum PodReplacementPolicy {
     /// Only after it has failed.
@@ -191,7 +181,6 @@ pub enum PodReplacementPolicy {
     TerminatingOrFailed,
 }
 
-/// `spec.podFailurePolicy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct PodFailurePolicy {
@@ -204,7 +193,6 @@ pub struct PodFailurePolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodFailurePolicyRule {
-    /// The effect on the Job.
     pub action: PodFailureAction,
     /// If set, the conditions are ignored.
     #[serde(default)]
@@ -216,15 +204,11 @@ pub struct PodFailurePolicyRule {
 /// The effect of a failed pod on its Job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub enum PodFailureAction {
-    /// The whole Job fails.
     FailJob,
-    /// Its index fails.
     FailIndex,
-    /// It is ignored.
     Ignore,
     /// It counts, as without a policy.
     Count,
-    /// Unknown to this version.
     #[serde(other)]
     Other,
 }
@@ -245,7 +229,6 @@ impl PodFailureAction {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OnExitCodes {
-    /// None for any container.
     #[serde(default)]
     pub container_name: Option<Text>,
     pub operator: OnExitCodesOperator,
@@ -253,7 +236,6 @@ pub struct OnExitCodes {
     pub values: Vec<i32>,
 }
 
-/// `onExitCodes.operator`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum OnExitCodesOperator {
     In,
@@ -276,7 +258,6 @@ fn condition_true() -> Text {
     Text::new(shared::api::condition::TRUE)
 }
 
-/// `spec.successPolicy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct SuccessPolicy {
@@ -289,8 +270,6 @@ pub struct SuccessPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SuccessPolicyRule {
-    /// None for all indexes.
     pub succeeded_indexes: Option<Box<str>>,
-    /// None for all of them.
     pub succeeded_count: Option<i32>,
 }

@@ -21,7 +21,6 @@ use crate::memory::backoff::BackoffRecord;
 use crate::objects::pod::Pod;
 use crate::objects::{CONTROLLER_UID, Job};
 
-/// The caches of this operator, and its memory.
 pub struct Caches {
     pub jobs: Arc<Cache<Job>>,
     /// Pods with the label [`CONTROLLER_UID`], and all pods in the namespaces of Jobs that select others.
@@ -31,13 +30,11 @@ pub struct Caches {
     pub memory: Arc<Memory>,
 }
 
-/// The informers that fill the caches.
 pub struct Informers {
     pub(crate) jobs: Informer<Job>,
     pub(crate) pods: Informer<Pod>,
 }
 
-/// One Job, and the pods that it owns or may adopt.
 #[derive(Clone, Debug)]
 pub struct Observed {
     pub job: Arc<Job>,
@@ -64,7 +61,6 @@ pub struct OrphanPod {
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informers) {
         let (claims, jobs, pods) = Claims::new(InformerBuilder::new(), InformerBuilder::new().labels(CONTROLLER_UID));
         let caches = Self { jobs: jobs.cache(), pods: pods.cache(), claims, memory: Arc::default() };

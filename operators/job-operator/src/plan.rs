@@ -40,7 +40,6 @@ use tracking::Executed;
 /// The decision of the first stage: claims, and if all of them succeed, pods.
 #[derive(Debug, PartialEq)]
 pub struct Plan {
-    /// The claim on pods in any phase.
     pub claim: Claim<Pod>,
     pub pods: Pods,
     pub reason: Reason,
@@ -54,16 +53,13 @@ pub struct Plan {
     pub counts: Option<Counts>,
 }
 
-/// What to do with the pods.
 #[derive(Debug, PartialEq)]
 pub enum Pods {
-    /// Write nothing.
     Leave,
     /// Delete every active pod of an ending Job, and count it afterwards.
     End(Vec<PodRef>),
     /// Delete some pods of a running Job, and never count them.
     Delete(Vec<Surplus>),
-    /// Create some.
     Create(Vec<NewPod>),
 }
 
@@ -128,7 +124,6 @@ impl Plan {
         is_empty.then(|| Executed { counts, ending, ..Executed::default() })
     }
 
-    /// Whether it writes no pods.
     pub fn is_empty(&self) -> bool {
         let Self { claim, pods, reason: _, ending: _, outstanding: _, wake: _, counts: _ } = self;
         let leaves = match pods {

@@ -39,7 +39,6 @@ pub fn next_status(tracked: &Tracked, now: Timestamp) -> Option<LastStatus> {
     (status != *before).then_some(LastStatus { status, ended })
 }
 
-/// Whether all pods have ended and are counted.
 fn is_settled(status: &JobStatus) -> bool {
     let uncounted = status.uncounted_terminated_pods.as_ref();
     uncounted.is_none_or(|pods| pods.succeeded.is_empty() && pods.failed.is_empty()) && status.terminating == Some(0)

@@ -11,21 +11,17 @@ use shared::working::control::{DeleteOptions, KeyControl, Preconditions, aggrega
 use crate::observe::Observed;
 use crate::plan::{Deletion, Plan, Publish};
 
-/// Creates, updates and deletes bundles.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
-/// Whether the CA's bundle is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Published {
     Yes,
-    /// Another client created it, with unknown content.
     NotSeen,
 }
 
 impl Writer {
-    /// Executes the plan in a sync of this key. The other bundles stay until the CA's bundle is right.
     pub(crate) async fn apply(&self, key: &Key, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let Observed { served, ca: _, bundles: _, live: _ } = observed;
         let Plan { publish, delete, reason: _ } = plan;

@@ -26,7 +26,6 @@ use versions::Versions;
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct ClusterTrustBundlePublisherOperator;
 
 impl Operator for ClusterTrustBundlePublisherOperator {
@@ -63,7 +62,6 @@ impl Operator for ClusterTrustBundlePublisherOperator {
     }
 }
 
-/// Syncs the signer's bundles: its queue has one key.
 struct PublisherController {
     caches: Arc<Caches>,
     root_ca: Arc<RootCa>,

@@ -2,7 +2,6 @@
 
 use shared::api::facts::{Acts, Facts, Names, Queue, Which};
 
-/// The keys are signers.
 pub const QUEUE: Queue = Queue::other("ca_cert_publisher_cluster_trust_bundles");
 
 pub const FACTS: Facts = Facts {

@@ -14,7 +14,6 @@ const SYNC_DURATION: Named = Named {
     help: "The time it took to sync a cluster trust bundle.",
 };
 
-/// Registers them with the process's metrics.
 pub fn register(metrics: &Metrics) -> SyncMetrics {
     SyncMetrics::register(metrics, SYNCS, SYNC_DURATION)
 }

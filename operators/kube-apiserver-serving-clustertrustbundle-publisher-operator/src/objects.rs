@@ -6,7 +6,6 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, null_as_default};
 use shared::api::resource::Resource;
 
-/// `certificates.k8s.io/v1beta1` `ClusterTrustBundle`.
 pub const CLUSTER_TRUST_BUNDLES: Resource =
     Resource::cluster_scoped("certificates.k8s.io", "v1beta1", "ClusterTrustBundle", "clustertrustbundles");
 /// The same in `v1alpha1`.
@@ -21,7 +20,6 @@ pub const SIGNER: &str = "kubernetes.io/kube-apiserver-serving";
 /// The signer as the apiserver requires it in the names of its bundles, before a colon.
 pub const SIGNER_IN_NAMES: &str = "kubernetes.io:kube-apiserver-serving";
 
-/// A version in which bundles are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// `v1beta1`.
@@ -34,7 +32,6 @@ impl Version {
     /// The preferred version comes first, as upstream.
     pub const ALL: [Self; 2] = [Self::Beta, Self::Alpha];
 
-    /// Bundles in this version.
     pub fn resource(self) -> Resource {
         match self {
             Self::Beta => CLUSTER_TRUST_BUNDLES,
@@ -47,9 +44,7 @@ impl Version {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawClusterTrustBundle")]
 pub struct ClusterTrustBundle {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Its certificates, PEM-encoded.
     pub trust_bundle: Text,
 }
 

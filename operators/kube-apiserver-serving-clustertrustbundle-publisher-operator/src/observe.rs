@@ -12,10 +12,8 @@ use shared::working::control::Control;
 
 use crate::objects::{ClusterTrustBundle, Version, bundle_name};
 
-/// The field selector of the signer's bundles.
 const OF_SIGNER: &str = "spec.signerName=kubernetes.io/kube-apiserver-serving";
 
-/// The observation of the signer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// The version in which the apiserver serves bundles; none if it serves none.
@@ -28,21 +26,18 @@ pub struct Observed {
     pub live: Option<Value>,
 }
 
-/// The caches of this operator: one for each version, of which one is filled.
 pub struct Caches {
     beta: InVersion,
     alpha: InVersion,
     served: Mutex<Option<Served>>,
 }
 
-/// The bundles of the signer in one version.
 struct InVersion {
     bundles: Arc<Cache<ClusterTrustBundle>>,
     /// They are watched while this is held.
     need: Need,
 }
 
-/// The watched version.
 struct Served {
     version: Version,
     _needed: Needed,
@@ -64,7 +59,6 @@ impl InVersion {
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, [InformerOnDemand; 2]) {
         let ((beta, of_beta), (alpha, of_alpha)) = (InVersion::new(Version::Beta), InVersion::new(Version::Alpha));
         (Self { beta, alpha, served: Mutex::default() }, [of_beta, of_alpha])
@@ -91,7 +85,6 @@ impl Caches {
         is_change
     }
 
-    /// Reads the bundles of the signer, to publish `ca`.
     pub fn observe(&self, ca: Option<Text>) -> Observed {
         let served = self.served().as_ref().map(|served| served.version);
         let bundles = served.map(|version| self.of(version).bundles.all()).unwrap_or_default();
@@ -99,7 +92,6 @@ impl Caches {
     }
 }
 
-/// Reads the CA's bundle live.
 pub(crate) async fn live_bundle(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
     let (Some(version), Some(ca)) = (observed.served, &observed.ca) else { return Ok(observed) };
     let live = match control.get_raw(&version.resource(), &Key::new("", &bundle_name(ca))).await {

@@ -16,63 +16,48 @@ use shared::working::decisions::{self, LiveRead, Reasoned};
 use crate::objects::{ClusterTrustBundle, SIGNER, Version, bundle_name};
 use crate::observe::Observed;
 
-/// The decision about the signer's bundles, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The first step: write the CA's bundle, so that there is always one.
     pub publish: Publish,
     /// The second step: delete the other bundles.
     pub delete: Vec<Deletion>,
-    /// Why.
     pub reason: Reason,
 }
 
 /// The write of the CA's bundle, if it needs one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Publish {
-    /// Write nothing.
     Nothing,
-    /// Create this bundle.
     Create(Value),
-    /// Correct the bundle.
     Update {
-        /// Its key.
         key: Key,
         /// The whole bundle, with the uid and the version that were read.
         body: Value,
     },
 }
 
-/// A bundle to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Its key.
     pub key: Key,
-    /// Its uid.
     pub uid: Uid,
 }
 
-/// Why bundles are written or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// The apiserver serves no bundles.
     NotServed,
-    /// There is no CA to publish.
     NoCa,
     /// The CA's bundle was deleted, which the cache does not show yet.
     Deleted,
-    /// The CA's bundle is right.
     Published {
         /// How many other bundles of the signer are deleted.
         others: usize,
     },
-    /// The CA has no bundle.
     NoBundle {
         /// How many other bundles of the signer are deleted.
         others: usize,
     },
-    /// The CA's bundle has other content.
     Wrong {
         /// How many other bundles of the signer are deleted.
         others: usize,
@@ -103,7 +88,6 @@ pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Reason>> {
     (own.trust_bundle != *ca).then_some(LiveRead { step: "reread the CA's bundle", reason })
 }
 
-/// Decides about the signer's bundles.
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { served, ca, bundles, live } = observed;
     let Some(version) = served else { return Plan::nothing(Reason::NotServed) };

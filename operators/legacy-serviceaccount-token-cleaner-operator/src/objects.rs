@@ -29,13 +29,11 @@ pub const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 /// `pkg/controlplane/controller/legacytokentracking/controller.go`.
 pub const TRACKING: (&str, &str) = ("kube-system", "kube-apiserver-legacy-service-account-token-tracking");
 
-/// The key of the tracking ConfigMap.
 pub fn tracking_key() -> Key {
     let (namespace, name) = TRACKING;
     Key::new(namespace, name)
 }
 
-/// The tracking ConfigMap.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawTracking")]
 pub struct Tracking {
@@ -46,15 +44,12 @@ pub struct Tracking {
 
 shared::view!(Tracking, CONFIG_MAPS);
 
-/// A Secret that holds a token.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Token {
-    /// Its metadata, with the account that it names.
     pub metadata: Meta<AccountName>,
 }
 
 impl Token {
-    /// The day in one of its labels.
     pub fn day(&self, label: &str) -> LabelledDay {
         match self.metadata.labels.get(label) {
             None => LabelledDay::None,
@@ -66,7 +61,6 @@ impl Token {
 /// The value of a label that should be a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelledDay {
-    /// There is no such label.
     None,
     /// It is not a day.
     Unreadable,
@@ -74,7 +68,6 @@ pub enum LabelledDay {
 }
 
 impl LabelledDay {
-    /// The day, if there is one.
     pub fn read(self) -> Option<Day> {
         match self {
             Self::None | Self::Unreadable => None,

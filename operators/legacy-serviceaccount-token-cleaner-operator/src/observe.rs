@@ -30,7 +30,6 @@ pub struct Observed {
 }
 
 pub struct Caches {
-    /// ConfigMaps with the name of the tracking ConfigMap.
     pub config_maps: Arc<Cache<Tracking>>,
 }
 

@@ -27,9 +27,7 @@ pub enum Round {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     Keep(Reason),
-    /// Add the label that makes it invalid.
     Mark {
-        /// The day in the label.
         since: Day,
         uid: Uid,
         /// When it was last used; none if never while tracked.

@@ -19,7 +19,6 @@ use crate::plan::{Content, KindToEmpty, judge, remaining_grace};
 /// How many kinds are emptied at the same time after the pods are gone.
 const AT_ONCE: usize = 8;
 
-/// Empties and writes namespaces.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
@@ -41,7 +40,6 @@ impl Writer {
         outcome
     }
 
-    /// Writes this body to `/status`, and updates the observation. Returns whether the namespace still exists.
     pub(crate) async fn write_status(&self, observed: &mut Observed, body: Value) -> anyhow::Result<bool> {
         let Some(written) = self.replace(observed, "status", &body).await? else { return Ok(false) };
         observed.namespace = LiveNamespace(body);
@@ -56,7 +54,6 @@ impl Writer {
         Ok(())
     }
 
-    /// PUT of a namespace's subresource; none if the namespace is gone.
     async fn replace(&self, observed: &Observed, subresource: &str, body: &Value) -> anyhow::Result<Option<Written>> {
         let key = observed.namespace.key();
         let control = self.ctx.for_name(&key);
@@ -99,7 +96,6 @@ async fn try_empty(
     Ok(left)
 }
 
-/// Returns whether the kind supports this call.
 async fn delete_collection(control: KeyControl<'_>, namespace: &str, kind: &KindToEmpty) -> Result<bool, ApiError> {
     if !kind.can_delete_collection {
         return Ok(false);

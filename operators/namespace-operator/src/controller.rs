@@ -27,7 +27,6 @@ use crate::status::next_status;
 /// Upstream's, except for its maximum of 60 s: no operator waits longer than 30 s.
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(5), max: Duration::from_secs(30) };
 
-/// The operator as a process.
 pub struct NamespaceOperator;
 
 impl Operator for NamespaceOperator {
@@ -51,7 +50,6 @@ impl Operator for NamespaceOperator {
     }
 }
 
-/// Empties namespaces.
 struct NamespaceController {
     caches: Caches,
     feeder: Feeder,
@@ -111,7 +109,6 @@ impl Controller for NamespaceController {
 }
 
 impl NamespaceController {
-    /// Whether the cached namespace is due; none if it is gone.
     fn pass(&self, key: &Key) -> Option<Pass> {
         self.caches.namespaces.get(key).map(|namespace| pass(&namespace))
     }

@@ -17,7 +17,6 @@ pub const KUBERNETES: &str = "kubernetes";
 /// The phase of a namespace that is being deleted.
 pub const TERMINATING: &str = "Terminating";
 
-/// A namespace as read live, with every field.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct LiveNamespace(pub Value);
@@ -31,32 +30,26 @@ impl LiveNamespace {
         self.at(path).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         self.text("/metadata/name")
     }
 
-    /// Its key.
     pub fn key(&self) -> Key {
         Key::new("", self.name())
     }
 
-    /// Its uid.
     pub fn uid(&self) -> Uid {
         Uid::parse(self.text("/metadata/uid"))
     }
 
-    /// When its deletion began.
     pub fn deletion(&self) -> Option<Time> {
         self.at("/metadata/deletionTimestamp").and_then(|time| Time::deserialize(time).ok())
     }
 
-    /// `status.phase`.
     pub fn phase(&self) -> &str {
         self.text("/status/phase")
     }
 
-    /// `spec.finalizers`.
     pub fn finalizers(&self) -> impl Iterator<Item = &str> {
         let finalizers = self.at("/spec/finalizers").and_then(Value::as_array);
         finalizers.into_iter().flatten().filter_map(Value::as_str)
@@ -68,10 +61,8 @@ impl LiveNamespace {
     }
 }
 
-/// The fields of an object to delete.
 #[derive(Debug, Default, Deserialize)]
 pub struct Item {
-    /// Its metadata.
     #[serde(default)]
     pub metadata: ItemMeta,
 }
@@ -79,13 +70,10 @@ pub struct Item {
 /// The metadata of an [`Item`].
 #[derive(Debug, Default, Deserialize)]
 pub struct ItemMeta {
-    /// Its name.
     #[serde(default)]
     pub name: String,
-    /// Its uid.
     #[serde(default)]
     pub uid: String,
-    /// Its finalizers.
     #[serde(default)]
     pub finalizers: Option<Vec<String>>,
 }
@@ -125,7 +113,6 @@ impl Pod {
 /// The result of deleting the objects of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emptied {
-    /// The kind.
     pub resource: Resource,
     /// How many seconds the remaining objects may take.
     pub estimate_seconds: i64,
@@ -133,7 +120,6 @@ pub struct Emptied {
     pub remaining: usize,
     /// How many of them have each finalizer.
     pub finalizers: BTreeMap<String, usize>,
-    /// The error.
     pub error: Option<String>,
 }
 
@@ -149,7 +135,6 @@ impl Emptied {
 pub struct Round {
     /// Why not all kinds are known.
     pub undiscovered: Option<String>,
-    /// The result for pods.
     pub pods: Option<Emptied>,
     /// The results for the other kinds; empty while pods remain.
     pub others: Vec<Emptied>,
@@ -161,7 +146,6 @@ impl Round {
         self.pods.as_ref().is_some_and(|pods| pods.remaining > 0)
     }
 
-    /// All kinds.
     pub fn kinds(&self) -> impl Iterator<Item = &Emptied> {
         self.pods.iter().chain(&self.others)
     }

@@ -15,35 +15,29 @@ use shared::working::control::{Control, Selection};
 
 use crate::objects::{Item, LiveNamespace, Namespace, Pod};
 
-/// The caches that a sync reads.
 pub struct Caches {
     /// The metadata of the namespaces that are being deleted.
     pub namespaces: Arc<Cache<Namespace>>,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) namespaces: Informer<Namespace>,
 }
 
-/// The observation for one round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The namespace as read live.
     pub namespace: LiveNamespace,
 }
 
 /// The resources that the apiserver serves, as far as discovery could read them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Served {
-    /// The kinds that are known.
     pub discovery: Discovery,
     /// Why not all kinds are known.
     pub failure: Option<String>,
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         // The apiserver sets the phase in the write that sets the deletionTimestamp.
         let namespaces = InformerBuilder::new().metadata_only().fields("status.phase=Terminating").build();
@@ -88,10 +82,8 @@ pub async fn live_grace_seconds(control: &Control, namespace: &str) -> Result<i6
     Ok(longest)
 }
 
-/// The remaining objects of a kind.
 #[derive(Debug, Default)]
 pub struct Remaining {
-    /// How many objects.
     pub count: usize,
     /// How many of them have each finalizer.
     pub finalizers: BTreeMap<String, usize>,

@@ -31,34 +31,27 @@ pub struct Pass {
     pub reason: Reason,
 }
 
-/// Decides from the cache.
 pub fn pass(namespace: &Namespace) -> Pass {
     let since = namespace.metadata.deletion;
     Pass { reason: since.map_or(Reason::NotDeleted, |since| Reason::BeingDeleted { since }) }
 }
 
 impl Pass {
-    /// Whether it is due.
     pub fn is_due(&self) -> bool {
         matches!(self.reason, Reason::BeingDeleted { .. })
     }
 }
 
-/// The decision about a namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Write nothing.
     Nothing(Reason),
-    /// Empty it.
     Empty {
         /// The body for `/status`, if the phase must be written first.
         phase: Option<Value>,
-        /// When its deletion began.
         since: Time,
     },
 }
 
-/// Upstream: `Delete`.
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { namespace } = observed;
     let Some(since) = namespace.deletion() else { return Plan::Nothing(Reason::NotDeleted) };
@@ -73,27 +66,21 @@ pub fn plan(observed: &Observed) -> Plan {
     Plan::Empty { phase, since }
 }
 
-/// The kinds of which a namespace is emptied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// When its deletion began.
     pub since: Time,
     /// Pods, which come first: everything else waits until no pod is left.
     pub pods: Option<KindToEmpty>,
-    /// All other kinds, in no order.
     pub others: Vec<KindToEmpty>,
     /// Why there may be more kinds.
     pub undiscovered: Option<String>,
 }
 
-/// One kind and the calls that it supports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindToEmpty {
-    /// The kind.
     pub resource: Resource,
     /// Whether all its objects can be deleted at once.
     pub can_delete_collection: bool,
-    /// Whether its objects can be listed.
     pub can_list: bool,
 }
 
@@ -150,18 +137,14 @@ pub fn remaining_grace(grace_seconds: i64, since: Time, now: Timestamp) -> i64 {
 /// The decision after a round.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Finalize the empty namespace.
     Finalize {
         /// The body for `/finalize`.
         body: Value,
-        /// The finalizers of others, which stay.
         kept: Vec<String>,
     },
     /// Start another round when the remaining objects should be gone.
     After(Duration, Remains),
-    /// Fail, and start another round with back-off.
     Failed {
-        /// The errors.
         errors: Vec<String>,
         /// The errors by kind.
         reason: NextReason,

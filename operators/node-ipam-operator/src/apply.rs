@@ -19,14 +19,12 @@ use crate::objects::{Node, joined, reasons};
 use crate::observe::Observed;
 use crate::plan::{Plan, Reason};
 
-/// Assigns CIDRs to Nodes.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
     pub(crate) pool: Arc<Pool>,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let node = &*observed.node;
         match plan {

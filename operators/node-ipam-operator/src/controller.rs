@@ -24,7 +24,6 @@ use crate::plan::{Plan, Reason, plan};
 /// Upstream: `cidrUpdateWorkers`, `pkg/controller/nodeipam/ipam/cidr_allocator.go`.
 const WORKERS: usize = 30;
 
-/// The operator as a process.
 pub struct NodeIpamOperator;
 
 impl Operator for NodeIpamOperator {
@@ -51,7 +50,6 @@ impl Operator for NodeIpamOperator {
     }
 }
 
-/// Syncs Nodes.
 struct NodeIpamController {
     caches: Arc<Caches>,
     /// Whether `--allocate-node-cidrs` is true.

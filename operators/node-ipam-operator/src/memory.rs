@@ -15,10 +15,8 @@ use crate::objects::cidr::Cidr;
 use crate::objects::cidr_set::CidrSet;
 use crate::objects::{Node, PodCidr};
 
-/// What is free of one range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The range.
     pub cluster_cidr: Cidr,
     /// The block that a Node would get; none if all are taken.
     pub next: Option<Cidr>,
@@ -26,18 +24,14 @@ pub struct Range {
     pub free: u64,
 }
 
-/// Where a CIDR of a Node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a range, and it shares no address.
     Own,
     /// In a range, and it shares addresses with another holder.
     Shared,
-    /// In no range.
     Outside,
 }
 
-/// The blocks of all ranges.
 pub struct Pool(Mutex<State>);
 
 struct State {
@@ -68,7 +62,6 @@ impl Pool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows a change of the cache.
     pub fn note(&self, change: &Change<'_, Node>) {
         let (old, new) = match change {
             Change::Added(new) => (None, Some(*new)),
@@ -112,7 +105,6 @@ impl Pool {
         cidrs.iter().map(place).collect()
     }
 
-    /// The ranges as they are now.
     pub fn ranges(&self) -> Vec<Range> {
         let range = |set: &CidrSet| Range { cluster_cidr: set.cluster_cidr(), next: set.next_free(), free: set.free() };
         self.state().sets.iter().map(|(set, _)| range(set)).collect()

@@ -32,7 +32,6 @@ impl MetricConstructor<Histogram> for Buckets {
     }
 }
 
-/// The metrics of all ranges.
 #[derive(Clone)]
 pub struct CidrSetMetrics {
     allocations: Family<ClusterCidr, Counter>,
@@ -43,7 +42,6 @@ pub struct CidrSetMetrics {
 }
 
 impl CidrSetMetrics {
-    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let own = Self {
             allocations: Family::default(),
@@ -76,7 +74,6 @@ impl CidrSetMetrics {
     }
 }
 
-/// The metrics of one range.
 pub struct SetMetrics {
     allocations: Counter,
     releases: Counter,
@@ -85,7 +82,6 @@ pub struct SetMetrics {
 }
 
 impl SetMetrics {
-    /// So many blocks were taken of this set.
     pub fn allocated(&self, blocks: u64, set: &CidrSet) {
         self.allocations.inc_by(blocks);
         self.usage.set(usage(set));
@@ -97,7 +93,6 @@ impl SetMetrics {
         self.usage.set(usage(set));
     }
 
-    /// A search has passed over so many blocks.
     pub fn searched(&self, tries: u64) {
         self.tries.observe(float(tries));
     }

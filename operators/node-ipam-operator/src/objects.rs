@@ -18,25 +18,20 @@ use self::cidr::{Cidr, InvalidCidr};
 ///
 /// Upstream: `pkg/controller/nodeipam/ipam/range_allocator.go`.
 pub mod reasons {
-    /// A range has no free block.
     pub const CIDR_NOT_AVAILABLE: &str = "CIDRNotAvailable";
     /// The CIDRs of a Node could not be written.
     pub const CIDR_ASSIGNMENT_FAILED: &str = "CIDRAssignmentFailed";
 }
 
-/// A Node.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Node {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Its spec.
     #[serde(default, deserialize_with = "null_as_default")]
     pub spec: NodeSpec,
 }
 
 shared::view!(Node, NODES);
 
-/// `spec` of a Node.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 pub struct NodeSpec {
     /// The CIDRs of its pods, at most one of each family. Once they are set, the apiserver refuses others.
@@ -45,7 +40,6 @@ pub struct NodeSpec {
 }
 
 impl Node {
-    /// The CIDRs of its pods.
     pub fn pod_cidrs(&self) -> &[PodCidr] {
         &self.spec.pod_cidrs
     }
@@ -55,14 +49,12 @@ impl Node {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum PodCidr {
-    /// A range.
     Range(Cidr),
     /// A text that is none.
     Unreadable(Box<str>),
 }
 
 impl PodCidr {
-    /// The range, if it is one.
     pub fn range(&self) -> Option<Cidr> {
         match self {
             Self::Range(cidr) => Some(*cidr),

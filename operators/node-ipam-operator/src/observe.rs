@@ -13,12 +13,9 @@ use crate::memory::{Place, Pool, Range};
 use crate::objects::Node;
 use crate::objects::cidr::Cidr;
 
-/// The observation of one Node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The Node.
     pub node: Arc<Node>,
-    /// Where each of its CIDRs is.
     pub places: Vec<Place>,
     /// The ranges; none if it has CIDRs already.
     pub ranges: Vec<Range>,
@@ -26,17 +23,13 @@ pub struct Observed {
     pub assigned: Option<Vec<Cidr>>,
 }
 
-/// The cache of this operator, and its memory.
 pub struct Caches {
-    /// All Nodes.
     pub nodes: Arc<Cache<Node>>,
     /// The Nodes without CIDRs.
     pub nodes_without_cidrs: IndexId,
-    /// The blocks that are taken.
     pub pool: Arc<Pool>,
 }
 
-/// The informer that fills the cache.
 pub struct Informers {
     pub(crate) nodes: Informer<Node>,
 }
@@ -47,7 +40,6 @@ fn without_cidrs() -> IndexValue {
 }
 
 impl Caches {
-    /// An empty cache, and the informer that fills it.
     pub fn new(pool: Arc<Pool>) -> (Self, Informers) {
         let mut nodes = InformerBuilder::<Node>::new();
         let nodes_without_cidrs = nodes.index(|node, emit| {
@@ -59,7 +51,6 @@ impl Caches {
         (Self { nodes: nodes.cache(), nodes_without_cidrs, pool }, Informers { nodes })
     }
 
-    /// Reads the Node of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let node = self.nodes.get(key)?;
         let places = self.pool.places(node.pod_cidrs());

@@ -13,53 +13,38 @@ use crate::objects::cidr::Cidr;
 use crate::objects::{PodCidr, joined};
 use crate::observe::Observed;
 
-/// The decision about a Node, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Write nothing.
     Keep(Reason),
-    /// Assign CIDRs to the Node.
     Assign {
         /// One of each range, in the order of the ranges.
         cidrs: Vec<Cidr>,
-        /// The Node's uid.
         uid: Uid,
-        /// Why.
         reason: Reason,
     },
     /// Assign nothing, because a range is full.
     Wait {
-        /// The index of that range.
         index: usize,
-        /// Why.
         reason: Reason,
     },
 }
 
-/// Why a Node gets CIDRs or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
     /// `--allocate-node-cidrs` is false.
     Off,
-    /// It has CIDRs.
     Has {
-        /// Its CIDRs.
         cidrs: Vec<PodCidr>,
     },
     /// It has a CIDR that overlaps with another Node's or with the range of Services.
     Shared {
-        /// The CIDR.
         cidr: PodCidr,
     },
-    /// It has a CIDR outside of every range.
     Outside {
-        /// The CIDR.
         cidr: PodCidr,
     },
-    /// It has none, and is being deleted.
     BeingDeleted,
-    /// It has none.
     Missing {
         /// How many blocks are free: in the range that has the fewest.
         free: u64,
@@ -68,7 +53,6 @@ pub enum Reason {
     Assigned,
     /// It has none, and a range is full.
     Full {
-        /// The range.
         cluster_cidr: Cidr,
     },
 }
@@ -83,7 +67,6 @@ impl Reasoned for Plan {
     }
 }
 
-/// Decides for one Node.
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { node, places, ranges, assigned } = observed;
     if !node.pod_cidrs().is_empty() {

@@ -31,7 +31,6 @@ const NODE_NOT_READY: &str = "NodeNotReady";
 const REGISTERED_NODE: &str = "RegisteredNode";
 const REMOVING_NODE: &str = "RemovingNode";
 
-/// Writes nodes and pods.
 #[derive(Clone)]
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
@@ -60,7 +59,6 @@ impl Writer {
         renewed.map(drop)
     }
 
-    /// Executes the plan for a node.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let Observed { key, node, known: _, renewed: _, is_all_disrupted: _, looked: _, is_followed: _ } = observed;
         let Plan { registration, change, labels, reason: _ } = plan;
@@ -177,7 +175,6 @@ impl Writer {
     }
 }
 
-/// Executes the plan of a round.
 pub(crate) fn apply_round(memory: &Memory, nodes: &Queue, metrics: &NodeMetrics, plan: RoundPlan) {
     let RoundPlan { zones, turns, start_over, sync, next: _, gap, reason: _ } = plan;
     if let Some((gap, report)) = gap {

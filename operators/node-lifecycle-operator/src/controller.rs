@@ -28,7 +28,6 @@ const NODE_WORKERS: usize = 8;
 /// Upstream: `podUpdateWorkerSize`.
 const POD_WORKERS: usize = 4;
 
-/// The operator as a process.
 pub struct NodeLifecycleOperator;
 
 impl Operator for NodeLifecycleOperator {
@@ -86,7 +85,6 @@ fn follow(
     caches
 }
 
-/// Syncs nodes.
 struct NodeController {
     config: Config,
     caches: Arc<Caches>,

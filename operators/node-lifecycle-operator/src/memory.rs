@@ -28,38 +28,29 @@ use rate_limited_queue::Limiter;
 /// Upstream: `nodeHealthData` and `knownNodeSet`, `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Its uid.
     pub uid: Uid,
     /// When it was last heard from.
     pub heard: Timestamp,
-    /// Whether its registration was reported.
     pub is_registered: bool,
-    /// Its turn to be tainted.
     pub turn: Turn,
 }
 
 /// The place of a node in the queue of its zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Not queued.
     None,
-    /// Queued.
     Waits {
         /// Since when; the first in the queue is served first.
         since: Timestamp,
     },
-    /// Its turn has come.
     Now,
 }
 
 /// The zones at the last look.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Zones {
-    /// All zones that have nodes.
     pub zones: BTreeMap<Text, Zone>,
-    /// Whether no zone has a ready node.
     pub is_all_disrupted: bool,
-    /// The last look.
     pub looked: Option<Look>,
     /// The looks in a row, up to the last one, after which nobody was judged.
     pub gaps: Option<Gaps>,
@@ -74,20 +65,16 @@ pub struct Gaps {
     pub is_reported: bool,
 }
 
-/// A zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zone {
     /// How many nodes count.
     pub size: usize,
     /// How many of these are not ready.
     pub unhealthy: usize,
-    /// The state that follows from these counts.
     pub state: ZoneState,
-    /// The rate at which its nodes are tainted.
     pub limiter: Limiter,
 }
 
-/// The state of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum ZoneState {
     /// Few of its nodes are not ready.
@@ -98,12 +85,9 @@ pub enum ZoneState {
     FullDisruption,
 }
 
-/// A look at all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// When it was.
     pub at: Timestamp,
-    /// Whether the watches of nodes and Leases worked.
     pub is_followed: bool,
 }
 
@@ -127,7 +111,6 @@ impl Memory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The memory of a node of this key.
     pub fn known(&self, node: &Key) -> Option<Known> {
         self.state().nodes.get(node).copied()
     }
@@ -137,12 +120,10 @@ impl Memory {
         self.state().zones.clone()
     }
 
-    /// The last look.
     pub fn looked(&self) -> Option<Look> {
         self.state().zones.looked
     }
 
-    /// Whether no zone had a ready node.
     pub fn is_all_disrupted(&self) -> bool {
         self.state().zones.is_all_disrupted
     }
@@ -196,28 +177,24 @@ impl Memory {
         }
     }
 
-    /// The node was heard from.
     pub(crate) fn hear(&self, node: &Key, now: Timestamp) {
         if let Some(known) = self.state().nodes.get_mut(node) {
             known.heard = now;
         }
     }
 
-    /// The registration of this node was reported.
     pub(crate) fn register(&self, node: &Key, uid: Uid) {
         if let Some(known) = self.state().nodes.get_mut(node).filter(|known| known.uid == uid) {
             known.is_registered = true;
         }
     }
 
-    /// The node was tainted in its turn.
     pub(crate) fn end_turn(&self, node: &Key) {
         if let Some(known) = self.state().nodes.get_mut(node) {
             known.turn = Turn::None;
         }
     }
 
-    /// The node of this uid is gone.
     pub(crate) fn forget(&self, node: &Key, uid: Uid) {
         let mut state = self.state();
         if state.nodes.get(node).is_some_and(|known| known.uid == uid) {

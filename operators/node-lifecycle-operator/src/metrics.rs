@@ -48,7 +48,6 @@ fn label(zone: &Text) -> ZoneLabel {
 }
 
 impl NodeMetrics {
-    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let own = Self {
             health: Family::default(),
@@ -95,17 +94,14 @@ impl NodeMetrics {
         self.evictions.get_or_create(&label(zone)).inc();
     }
 
-    /// Counts a look that found a gap.
     pub fn gap(&self, gap: Gap) {
         self.gaps.get_or_create(&[("why", gap.as_str())]).inc();
     }
 
-    /// Observes the duration of a node's sync.
     pub fn synced(&self, took: SignedDuration) {
         self.one.observe(took.as_secs_f64());
     }
 
-    /// Observes the duration of a round.
     pub fn looked(&self, took: SignedDuration) {
         self.all.observe(took.as_secs_f64());
     }

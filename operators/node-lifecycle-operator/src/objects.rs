@@ -16,7 +16,6 @@ use shared::api::resource::{LEASES, NODES, PODS};
 use shared::api::taint::{self, KnownTaint, Taint};
 use shared::api::time::Time;
 
-/// The namespace of the Leases that kubelets renew.
 pub const NODE_LEASES: &str = "kube-node-lease";
 
 /// The condition for the readiness of a node, or of a pod.
@@ -54,27 +53,20 @@ const OLDER_LABELS: [(&str, &str); 2] =
 /// A node with this label does not count in its zone.
 const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
 
-/// A node.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawNode")]
 pub struct Node {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Whether it is cordoned.
     pub unschedulable: bool,
-    /// All its taints.
     pub taints: Box<[ServedTaint]>,
-    /// Its conditions that have taints.
     pub conditions: Box<[Condition]>,
 }
 
 shared::view!(Node, NODES);
 
-/// A taint that a node has.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Box<RawValue>")]
 pub struct ServedTaint {
-    /// Its read fields.
     pub taint: Taint,
     /// As it was served: a patch has all taints, and must lose no field of them.
     pub whole: Box<RawValue>,
@@ -94,18 +86,13 @@ impl PartialEq for ServedTaint {
     }
 }
 
-/// A condition of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Its type.
     pub type_: Text,
-    /// Its status.
     pub status: Text,
-    /// Why.
     pub reason: Text,
     /// When the kubelet wrote it, by the node's clock.
     pub heartbeat: Option<Time>,
-    /// When its status changed.
     pub transition: Option<Time>,
 }
 
@@ -120,7 +107,6 @@ impl Condition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Ready {
-    /// The condition is missing.
     Missing,
     /// `True`.
     True,
@@ -128,15 +114,12 @@ pub enum Ready {
     False,
     /// `Unknown`.
     Unknown,
-    /// Another value.
     Odd,
 }
 
-/// The Lease of a node.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawLease")]
 pub struct Lease {
-    /// Its metadata.
     pub metadata: Meta,
     /// When the kubelet renewed it, by the node's clock.
     pub renewed: Option<Timestamp>,
@@ -144,11 +127,9 @@ pub struct Lease {
 
 shared::view!(Lease, LEASES);
 
-/// A pod.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawPod")]
 pub struct Pod {
-    /// Its metadata.
     pub metadata: Meta,
     /// Whether it has a condition [`READY`] that is not False.
     pub may_be_ready: bool,
@@ -157,7 +138,6 @@ pub struct Pod {
 shared::view!(Pod, PODS);
 
 impl Node {
-    /// Its condition of this type.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.type_ == *type_)
     }
@@ -178,7 +158,6 @@ impl Node {
         self.condition(READY).is_some_and(|ready| ready.status == *UNKNOWN && ready.reason == *STATUS_UNKNOWN)
     }
 
-    /// Whether it has this taint.
     pub fn has(&self, taint: KnownTaint) -> bool {
         self.taints.iter().any(|served| taint.is(&served.taint))
     }
@@ -193,7 +172,6 @@ impl Node {
         by_conditions.chain(cordoned).map(KnownTaint::no_schedule).collect()
     }
 
-    /// The taints of this kind that it has.
     pub fn kept_from_pods(&self) -> Vec<KnownTaint> {
         let keys = TAINT_OF.iter().map(|(.., key)| *key).chain([taint::UNSCHEDULABLE]);
         keys.map(KnownTaint::no_schedule).filter(|taint| self.has(*taint)).collect()

@@ -21,12 +21,9 @@ use crate::objects::{Lease, NODE_LEASES, Node, Pod};
 /// A Lease watch that is younger than this is not restarted.
 const WATCH_AGE: Duration = Duration::from_secs(5);
 
-/// The observation of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Its key.
     pub key: Key,
-    /// The node; none if it is gone.
     pub node: Option<Arc<Node>>,
     /// The memory of a node of this key, which may be a former one.
     pub known: Option<Known>,
@@ -40,10 +37,8 @@ pub struct Observed {
     pub is_followed: bool,
 }
 
-/// The observation of a round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedRound {
-    /// All nodes, by name.
     pub nodes: Vec<Observed>,
     /// The zones at the last look.
     pub zones: Zones,
@@ -54,32 +49,25 @@ pub struct ObservedRound {
 /// The observation of a node whose pods may have to be marked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedPods {
-    /// The node.
     pub node: Arc<Node>,
     /// Whether its pods were marked for its current loss.
     pub is_marked: bool,
 }
 
-/// The caches of this operator, and its memory.
 pub struct Caches {
-    /// All nodes.
     pub nodes: Arc<Cache<Node>>,
-    /// The Leases of nodes.
     pub leases: Arc<Cache<Lease>>,
-    /// The memory of nodes and zones.
     pub memory: Arc<Memory>,
     nodes_health: Arc<Health>,
     leases_health: Arc<Health>,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) nodes: Informer<Node>,
     pub(crate) leases: Informer<Lease>,
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let nodes = InformerBuilder::<Node>::new().build();
         let leases = InformerBuilder::<Lease>::new().namespace(NODE_LEASES).build();
@@ -111,7 +99,6 @@ impl Caches {
         self.nodes_health.failing().is_none() && self.leases_health.failing().is_none()
     }
 
-    /// Reads all nodes.
     pub fn observe_round(&self) -> ObservedRound {
         let nodes = self.nodes.all();
         ObservedRound {

@@ -32,70 +32,37 @@ pub use config::Config;
 use gap::gap;
 pub use reasons::{Leaving, PodsReason, Question, Reason, RoundReason};
 
-/// The decision about a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Its registration changes.
     pub registration: Option<Registration>,
     /// Its conditions or its taints change. Conditions come first, because taints follow from them.
     pub change: Change,
-    /// The labels to set.
     pub labels: Vec<(&'static str, Text)>,
-    /// Why.
     pub reason: Reason,
 }
 
 /// A change of the nodes that this process knows, which an event reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registration {
-    /// Register a new node.
-    Add {
-        /// Its uid.
-        uid: Uid,
-    },
-    /// Forget a node that is gone.
-    Remove {
-        /// Its uid.
-        uid: Uid,
-        /// Whether its registration was reported.
-        was_reported: bool,
-    },
+    Add { uid: Uid },
+    Remove { uid: Uid, was_reported: bool },
 }
 
-/// The change of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Change nothing.
     None,
-    /// Set conditions to Unknown.
-    Silence {
-        /// Their types.
-        conditions: Vec<&'static str>,
-        /// Whether the node was ready.
-        was_ready: bool,
-    },
-    /// Change taints.
-    Taint {
-        /// The taints to add.
-        add: Vec<KnownTaint>,
-        /// The taints to remove.
-        remove: Vec<KnownTaint>,
-        /// Whether this ends its turn in its zone.
-        ends_turn: bool,
-    },
+    Silence { conditions: Vec<&'static str>, was_ready: bool },
+    Taint { add: Vec<KnownTaint>, remove: Vec<KnownTaint>, ends_turn: bool },
 }
 
-/// The next stage of a sync.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next<P> {
     /// A live read, after which it is decided.
     Ask(LiveRead<Question>),
-    /// A plan.
     Act(P),
 }
 
 impl<P: Reasoned> Next<P> {
-    /// The stage as a preview shows it.
     pub fn stage(&self) -> Stage {
         match self {
             Self::Ask(live_read) => stage(live_read),
@@ -198,7 +165,6 @@ pub(crate) fn waits_for_turn(observed: &Observed) -> bool {
 }
 
 impl Plan {
-    /// Whether it changes anything.
     pub fn is_news(&self) -> bool {
         let Self { registration, change, labels, reason: _ } = self;
         registration.is_some() || *change != Change::None || !labels.is_empty()

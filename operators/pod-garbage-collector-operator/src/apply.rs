@@ -21,16 +21,13 @@ use crate::status::failed_status;
 const AT_ONCE: usize = 16;
 /// How long a node has to be missing. Upstream: `quarantineTime`, `pkg/controller/podgc/gc_controller.go`.
 pub(crate) const QUARANTINE: Duration = Duration::from_secs(40);
-/// The purpose of that timer.
 pub(crate) const QUARANTINE_PURPOSE: &str = "the end of its quarantine";
 
-/// Deletes pods.
 #[derive(Clone)]
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
     /// Records the decision about each pod, in the queue of rounds.
     pub(crate) of_pods: ControllerContext,
-    /// The queue of missing nodes.
     pub(crate) missing: Queue,
     pub(crate) metrics: DeletionMetrics,
 }

@@ -30,7 +30,6 @@ use missing_node::MissingNodeController;
 /// Upstream: `gcCheckPeriod`, `pkg/controller/podgc/gc_controller.go`.
 const PERIOD: Duration = Duration::from_secs(20);
 
-/// The operator as a process.
 pub struct PodGarbageCollectorOperator;
 
 impl Operator for PodGarbageCollectorOperator {
@@ -95,7 +94,6 @@ fn round_key() -> Key {
     Key::new("", "round")
 }
 
-/// Deletes terminated and stuck pods.
 struct RoundController {
     caches: Arc<Caches>,
     writer: Writer,

@@ -24,7 +24,6 @@ pub struct DeletionMetrics {
 }
 
 impl DeletionMetrics {
-    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let (deletions, errors) = (Family::default(), Family::default());
         metrics.register(DELETIONS, DELETIONS_HELP, deletions.clone());
@@ -32,7 +31,6 @@ impl DeletionMetrics {
         Self { deletions, errors }
     }
 
-    /// Counts a deletion, whether or not it `succeeded`.
     pub fn observe(&self, deletion: &Deletion, succeeded: bool) {
         let namespace = deletion.pod.metadata.namespace().to_owned();
         let labels = [("namespace", namespace), ("reason", deletion.reason.as_str().to_owned())];

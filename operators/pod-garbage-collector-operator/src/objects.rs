@@ -26,28 +26,22 @@ pub const ENDED: &str = "status.phase!=Pending,status.phase!=Running,status.phas
 pub const UNSUCCESSFUL: &str =
     "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown,status.phase!=Succeeded";
 
-/// A pod by its metadata.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct PodMetadata {
-    /// Its metadata.
     pub metadata: Meta,
 }
 
 shared::view!(PodMetadata, PODS);
 
-/// A pod.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawPod")]
 pub struct Pod {
-    /// Its metadata.
     pub metadata: Meta,
     /// The node that it is bound to; `""` for none.
     pub node: Text,
-    /// Its phase.
     pub phase: Phase,
     /// Whether its kubelet has acknowledged it: before that none of its containers can have run.
     pub has_run: bool,
-    /// Whether its kubelet has evicted it.
     pub is_evicted: bool,
     /// Whether its condition [`DISRUPTION_TARGET`] is True.
     pub is_disruption_target: bool,
@@ -69,20 +63,16 @@ impl Pod {
 
 shared::view!(Pod, PODS);
 
-/// A node.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawNode")]
 pub struct Node {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Whether its condition Ready is True.
     pub is_ready: bool,
     /// Whether a user has marked it as out of service.
     pub is_tainted: bool,
 }
 
 impl Node {
-    /// Whether it can no longer stop its pods.
     pub fn is_out_of_service(&self) -> bool {
         self.is_tainted && !self.is_ready
     }
@@ -98,7 +88,6 @@ pub enum DeletionReason {
     Terminated,
     /// It is being deleted, and its node is out of service.
     OutOfService,
-    /// Its node is gone.
     Orphaned,
     /// It is being deleted, and was never bound to a node.
     Unscheduled,

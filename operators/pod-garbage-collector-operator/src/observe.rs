@@ -26,10 +26,8 @@ const UNSCHEDULED: &str = "spec.nodeName=";
 /// thousands.
 const NAMED_MAX: usize = 100;
 
-/// The observation for one round.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The key of the round.
     pub key: Key,
     /// The terminated pods, by key, if they are too many.
     pub ended: Vec<Arc<PodMetadata>>,
@@ -39,11 +37,9 @@ pub struct Observed {
     pub stuck: Vec<Arc<Pod>>,
     /// The nodes that are out of service; after the live reads, those with stuck pods.
     pub out_of_service: BTreeSet<Text>,
-    /// The errors of failed reads.
     pub unread: Vec<Unread>,
 }
 
-/// A failed read of candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
     /// Why they would be deleted.
@@ -55,9 +51,7 @@ pub struct Unread {
 /// The observation of a search: the nodes that pods are bound to.
 #[derive(Clone, Debug)]
 pub struct Bindings {
-    /// The key of the search.
     pub key: Key,
-    /// The nodes in the cache.
     pub nodes: BTreeSet<Text>,
     /// The nodes that pods are bound to; some nodes of the cache may be left out.
     pub bound_to: BTreeSet<Text>,
@@ -65,7 +59,6 @@ pub struct Bindings {
     pub ran_on: BTreeSet<Text>,
 }
 
-/// The scope of a search among bound pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All bound pods: a node may have been deleted before it was followed.
@@ -77,32 +70,25 @@ pub enum Scope {
 /// The observation of a node that was missing for the whole quarantine.
 #[derive(Clone, Debug)]
 pub struct MissingNode {
-    /// The key of the sync.
     pub key: Key,
     /// Whether the cache has it again.
     pub is_cached: bool,
     /// Whether the apiserver has it; true if it was not read, because it makes no difference.
     pub exists: bool,
-    /// The pods that are bound to it.
     pub pods: Vec<Arc<Pod>>,
 }
 
-/// The caches of this operator.
 pub struct Caches {
-    /// The terminated pods.
     pub pods: Arc<Cache<PodMetadata>>,
-    /// All nodes.
     pub nodes: Arc<Cache<Node>>,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) pods: Informer<PodMetadata>,
     pub(crate) nodes: Informer<Node>,
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let pods = InformerBuilder::new().metadata_only().fields(ENDED).build();
         let nodes = InformerBuilder::new().build();
@@ -150,12 +136,10 @@ impl Observed {
 }
 
 impl Scope {
-    /// The key of the search.
     pub(crate) fn key(self) -> Key {
         Key::new("", if self == Self::All { "all" } else { "pending" })
     }
 
-    /// The scope of the search of this key.
     pub(crate) fn of(key: &Key) -> Self {
         if *key == Self::Pending.key() { Self::Pending } else { Self::All }
     }
@@ -218,7 +202,6 @@ async fn live_stuck(control: &Control, fields: &str) -> anyhow::Result<Vec<Arc<P
     live_pods(control, fields, |pod| pod.metadata.is_being_deleted()).await
 }
 
-/// Adds the nodes that pods are bound to.
 pub(crate) async fn live_bindings(control: &Control, observed: Bindings) -> anyhow::Result<Bindings> {
     let fields = Scope::of(&observed.key).fields(&observed.nodes);
     let selection = Selection { field_selector: &fields, ..Selection::default() };

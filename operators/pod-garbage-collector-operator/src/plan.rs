@@ -23,21 +23,16 @@ pub use reasons::{BindingsReason, KeepReason, MissingReason, NodeOutlook, PodOut
 /// How many nodes, and how many failures, a reason names.
 const LISTED: usize = 5;
 
-/// The decision about terminated and stuck pods.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// The pods to delete, in this order.
     pub delete: Vec<Deletion>,
     /// The reads that failed; their pods are skipped.
     pub unread: Vec<Unread>,
 }
 
-/// Delete a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deletion {
-    /// The pod.
     pub pod: Arc<Pod>,
-    /// Why.
     pub reason: DeletionReason,
 }
 
@@ -87,7 +82,6 @@ fn rank(is_evicted: bool, metadata: &Meta) -> (bool, Option<Time>, &str, &str) {
     (!is_evicted, metadata.creation, metadata.name(), metadata.namespace())
 }
 
-/// Which nodes are missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BindingsPlan {
     /// The nodes that have pods and do not exist. Each is synced after the quarantine.
@@ -108,9 +102,7 @@ pub fn plan_bindings(observed: &Bindings) -> BindingsPlan {
 /// The decision about the pods of a node that was missing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MissingPlan {
-    /// Keep them.
     Keep(KeepReason),
-    /// Delete them.
     Delete(Vec<Deletion>),
 }
 
@@ -176,7 +168,6 @@ impl fmt::Display for MissingPlan {
     }
 }
 
-/// As the decision about the pod alone.
 impl fmt::Display for Deletion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "delete ({})", self.reason)
@@ -209,7 +200,6 @@ impl BindingsPlan {
 }
 
 impl MissingPlan {
-    /// Whether it deletes pods that have run.
     pub fn deletes_what_ran(&self) -> bool {
         matches!(self, Self::Delete(pods) if pods.iter().any(|deletion| deletion.pod.has_run))
     }

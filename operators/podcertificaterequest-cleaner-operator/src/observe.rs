@@ -12,11 +12,9 @@ use crate::objects::{POD_CERTIFICATE_REQUESTS, PodCertificateRequest};
 
 #[derive(Debug, PartialEq)]
 pub struct Observed {
-    /// The request as just read.
     pub request: PodCertificateRequest,
 }
 
-/// The observation of a round.
 #[derive(Debug, PartialEq)]
 pub enum Listed {
     Requests(Vec<PodCertificateRequest>),
@@ -24,7 +22,6 @@ pub enum Listed {
     NotServed,
 }
 
-/// Reads the request of this key; none if it is gone.
 pub(crate) async fn live_request(control: &Control, key: &Key) -> anyhow::Result<Option<Observed>> {
     let read = control.get_metadata::<PodCertificateRequest>(&POD_CERTIFICATE_REQUESTS, key).await.unless_gone();
     Ok(read.context("cannot read the request")?.map(|request| Observed { request }))

@@ -31,7 +31,6 @@ pub enum Plan {
         until: Time,
     },
     Delete {
-        /// Its end, which has passed.
         since: Time,
         uid: Uid,
     },
@@ -41,17 +40,10 @@ pub enum Plan {
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
     BeingDeleted,
-    /// Its end is in the future.
-    NotOver {
-        until: Time,
-    },
-    /// Its end has passed.
-    Over {
-        since: Time,
-    },
+    NotOver { until: Time },
+    Over { since: Time },
 }
 
-/// When the requests of a list are synced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundPlan {
     /// Those that are not being deleted.
@@ -71,15 +63,15 @@ pub struct Look {
 pub enum RoundReason {
     /// The apiserver does not serve the resource.
     NotServed,
-    /// There are this many.
-    Found { requests: usize },
+    Found {
+        requests: usize,
+    },
 }
 
 /// Why a request is read live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Unknown {
-    /// No cache has it.
     NotFollowed,
 }
 

@@ -13,7 +13,6 @@ use crate::flags::Flags;
 use crate::metrics::ReplicaSetMetrics;
 use crate::objects::ReplicaSet;
 
-/// The operator as a process.
 pub struct ReplicaSetOperator;
 
 impl Operator for ReplicaSetOperator {

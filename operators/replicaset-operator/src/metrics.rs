@@ -17,7 +17,6 @@ const AGE_RATIO_HELP: &str = "The ratio of chosen deleted pod's ages to the curr
     effect on the sorting (and deletion) of pods when a replicaset scales down. This only considers Ready pods when \
     calculating and reporting";
 
-/// The metrics of this operator.
 #[derive(Clone)]
 pub struct ReplicaSetMetrics {
     age_ratio: Histogram,

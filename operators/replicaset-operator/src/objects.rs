@@ -8,12 +8,9 @@ use shared::api::resource::REPLICA_SETS;
 use shared::controllers::replicas::status::ReplicaStatus;
 use shared::controllers::replicas::{ReplicaOwner, ReplicaSpec};
 
-/// The view of a ReplicaSet.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ReplicaSet {
-    /// Its metadata.
     pub metadata: Meta,
-    /// The spec.
     #[serde(deserialize_with = "ReplicaSpec::with_label_selector")]
     pub spec: ReplicaSpec,
     /// The last written status.

@@ -12,7 +12,6 @@ use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::ReplicationController;
 
-/// The operator as a process.
 pub struct ReplicationControllerOperator;
 
 impl Operator for ReplicationControllerOperator {

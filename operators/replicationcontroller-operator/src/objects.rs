@@ -8,12 +8,9 @@ use shared::api::resource::REPLICATION_CONTROLLERS;
 use shared::controllers::replicas::status::ReplicaStatus;
 use shared::controllers::replicas::{ReplicaOwner, ReplicaSpec};
 
-/// The view of a `ReplicationController`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ReplicationController {
-    /// Its metadata.
     pub metadata: Meta,
-    /// The spec.
     #[serde(deserialize_with = "ReplicaSpec::with_map_selector")]
     pub spec: ReplicaSpec,
     /// The last written status.

@@ -14,17 +14,13 @@ use crate::objects::{Amounts, QuotaStatus, RESOURCE_QUOTAS};
 use crate::observe::{Caches, Observed};
 use crate::plan::Plan;
 
-/// Writes for quotas.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
-    /// The memory to update.
     pub(crate) caches: Arc<Caches>,
 }
 
-/// The result of executing a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// The usage that was counted.
     pub counted: Amounts,
     /// Whether a kind was left out that cannot be counted.
     pub is_partial: bool,
@@ -35,7 +31,6 @@ pub struct Outcome {
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Plan { notices, counted, unreadable, behind, unstored: _, is_settled, recount, kinds: _, untracked: _ } =
             plan;

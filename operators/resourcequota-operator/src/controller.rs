@@ -33,7 +33,6 @@ const REST: Duration = Duration::from_millis(50);
 /// The time between two syncs by events while a kind cannot be counted.
 const APART: Duration = Duration::from_secs(1);
 
-/// The operator as a process.
 pub struct ResourceQuotaOperator;
 
 impl Operator for ResourceQuotaOperator {
@@ -80,7 +79,6 @@ impl Operator for ResourceQuotaOperator {
     }
 }
 
-/// Syncs quotas.
 struct ResourceQuotaController {
     caches: Arc<Caches>,
     writer: Writer,

@@ -19,12 +19,9 @@ use crate::objects::{
 };
 use feeds::Feeds;
 
-/// All that one sync decides on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The quota.
     pub quota: Arc<ResourceQuota>,
-    /// The kinds that its limits are about.
     pub kinds: BTreeMap<Evaluator, Known>,
     /// The kinds that were already reported as not countable.
     pub reported: BTreeSet<Evaluator>,
@@ -37,7 +34,6 @@ pub struct Observed {
 /// The objects of one kind in the quota's namespace, as far as they are known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Known {
-    /// These are all.
     Listed(Objects),
     /// They are not listed yet.
     Unlisted,
@@ -49,30 +45,20 @@ pub enum Known {
     Unserved,
 }
 
-/// The objects of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Objects {
-    /// Pods.
     Pods(Vec<PodFacts>),
-    /// Services.
     Services(Vec<ServiceFacts>),
-    /// PersistentVolumeClaims.
     Claims(Vec<ClaimFacts>),
-    /// ResourceClaims.
     ResourceClaims(Vec<ResourceClaimFacts>),
-    /// DeviceClasses.
     DeviceClasses(Vec<DeviceClassFacts>),
-    /// The number of objects of another kind.
     Number(u64),
 }
 
-/// The caches of this operator, and its memory between syncs.
 pub struct Caches {
     /// All quotas, and an index by namespace.
     pub quotas: Quotas,
-    /// The objects that they count.
     pub feeds: Feeds,
-    /// The charges of the apiserver.
     pub charges: Charges,
     /// The kinds that were reported as not countable.
     pub reported: Reported,
@@ -81,7 +67,6 @@ pub struct Caches {
 /// All quotas; cheap to clone.
 #[derive(Clone)]
 pub struct Quotas {
-    /// By key.
     pub cache: Arc<Cache<ResourceQuota>>,
     by_namespace: IndexId,
 }
@@ -102,7 +87,6 @@ impl Quotas {
         quotas.iter().map(|quota| quota.metadata.key.clone()).collect()
     }
 
-    /// The kinds that are counted, and where.
     pub fn wanted(&self, classes: &[DeviceClassFacts]) -> BTreeMap<Evaluator, Wanted> {
         let mut wanted: BTreeMap<Evaluator, Wanted> = BTreeMap::new();
         for quota in self.cache.all() {
@@ -120,17 +104,13 @@ impl Quotas {
     }
 }
 
-/// Where a kind is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The namespaces of the quotas.
     pub namespaces: BTreeSet<Text>,
-    /// The namespaces where pods count that have ended.
     pub ended_pods: BTreeSet<Text>,
 }
 
 impl Caches {
-    /// Empty caches, and the informer of quotas.
     pub(crate) fn new() -> (Self, Informer<ResourceQuota>) {
         let mut resource_quotas = InformerBuilder::<ResourceQuota>::new();
         let by_namespace = resource_quotas.index_by_namespace();

@@ -28,12 +28,9 @@ use reasons::{Reason, Unlisted};
 use unstored::Unstored;
 use usage::usage;
 
-/// The decision about a quota.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The events.
     pub notices: Vec<PlannedEvent>,
-    /// The usage that was counted.
     pub counted: Amounts,
     /// The kinds that cannot be counted, and why. They keep their usage.
     pub unreadable: BTreeMap<Evaluator, String>,
@@ -41,13 +38,11 @@ pub struct Plan {
     pub behind: BTreeMap<Evaluator, ResourceVersion>,
     /// How many limits keep usage for objects that were charged but not stored yet.
     pub unstored: usize,
-    /// Whether the objects of all charges are stored.
     pub is_settled: bool,
     /// When the first pod that is being deleted stops counting, or a charge expires.
     pub recount: Option<Duration>,
     /// How many kinds were counted.
     pub kinds: usize,
-    /// The limits that no kind is counted for.
     pub untracked: BTreeSet<Text>,
 }
 
@@ -58,7 +53,6 @@ pub fn plan_wait(observed: &Observed) -> Option<LiveRead<Unlisted>> {
     reason.map(|reason| LiveRead { step: "wait for the first list", reason })
 }
 
-/// Decides one sync.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let (quota, extended) = (&*observed.quota, ExtendedResources::of(observed));
     let mut counted = Amounts::new();

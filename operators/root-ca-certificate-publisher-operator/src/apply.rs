@@ -11,13 +11,11 @@ use crate::objects::CONFIG_MAPS;
 use crate::observe::{Observed, config_map_key};
 use crate::plan::Plan;
 
-/// Creates and updates ConfigMaps.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let Observed { namespace, is_active: _, ca: _, config_map: _, live: _ } = observed;
         match plan {

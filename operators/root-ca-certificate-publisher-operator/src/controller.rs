@@ -25,7 +25,6 @@ use crate::plan::{plan, plan_live_read};
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct RootCaCertificatePublisherOperator;
 
 impl Operator for RootCaCertificatePublisherOperator {
@@ -61,7 +60,6 @@ impl Operator for RootCaCertificatePublisherOperator {
     }
 }
 
-/// Syncs namespaces.
 struct PublisherController {
     caches: Arc<Caches>,
     root_ca: Arc<RootCa>,

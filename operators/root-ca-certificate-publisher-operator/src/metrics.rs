@@ -10,7 +10,6 @@ const SYNC_DURATION: Named = Named { name: "root_ca_cert_publisher_sync_duration
 // Upstream's text for both.
 const HELP: &str = "Number of namespace syncs happened in root ca cert publisher.";
 
-/// Registers them with the process's metrics.
 pub fn register(metrics: &Metrics) -> SyncMetrics {
     SyncMetrics::register(metrics, SYNCS, SYNC_DURATION)
 }

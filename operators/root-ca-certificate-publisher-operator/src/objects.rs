@@ -13,7 +13,6 @@ pub use shared::api::resource::CONFIG_MAPS;
 
 /// The ConfigMap that every namespace has. Upstream: `RootCACertConfigMapName`.
 pub const ROOT_CA_CONFIG_MAP: &str = "kube-root-ca.crt";
-/// Its one key.
 pub const CA_CERT: &str = "ca.crt";
 /// The annotation that describes its purpose. Upstream: `DescriptionAnnotation`.
 pub const DESCRIPTION_ANNOTATION: &str = "kubernetes.io/description";
@@ -26,7 +25,6 @@ pub const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify t
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawConfigMap")]
 pub struct ConfigMap {
-    /// Its metadata.
     pub metadata: Meta<Described>,
     /// The published CA; none unless [`CA_CERT`] is its only key.
     pub ca: Option<Text>,
@@ -39,13 +37,11 @@ pub struct Described(pub bool);
 
 shared::view!(ConfigMap, CONFIG_MAPS, Described);
 
-/// A fault of a ConfigMap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Fault {
     /// Its data is anything but the CA.
     Data,
-    /// It has no description.
     Description,
 }
 

@@ -13,16 +13,13 @@ use shared::working::control::Control;
 
 use crate::objects::{CONFIG_MAPS, ConfigMap, Fault, Namespace, ROOT_CA_CONFIG_MAP};
 
-/// The observation of one namespace, which may be gone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The key of the namespace.
     pub namespace: Key,
     /// Whether it exists and its phase is `Active`.
     pub is_active: bool,
     /// The CA to publish; none if none is known.
     pub ca: Option<Text>,
-    /// Its ConfigMap.
     pub config_map: Option<Arc<ConfigMap>>,
     /// The ConfigMap as read live, with every field, if the cached one is wrong; none if it is gone.
     pub live: Option<Value>,
@@ -35,27 +32,22 @@ impl Observed {
     }
 }
 
-/// The caches of this operator.
 pub struct Caches {
-    /// Active namespaces.
     pub namespaces: Arc<Cache<Namespace>>,
     /// ConfigMaps called `kube-root-ca.crt`.
     pub config_maps: Arc<Cache<ConfigMap>>,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) namespaces: Informer<Namespace>,
     pub(crate) config_maps: Informer<ConfigMap>,
 }
 
-/// The key of a namespace's ConfigMap.
 pub fn config_map_key(namespace: &Key) -> Key {
     Key::new(namespace.name(), ROOT_CA_CONFIG_MAP)
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let namespaces = InformerBuilder::new().metadata_only().fields("status.phase=Active").build();
         let config_maps = InformerBuilder::new().fields("metadata.name=kube-root-ca.crt").build();
@@ -63,7 +55,6 @@ impl Caches {
         (caches, Informers { namespaces, config_maps })
     }
 
-    /// Reads the namespace of this key, to publish `ca`.
     pub fn observe(&self, key: &Key, ca: Option<Text>) -> Observed {
         Observed {
             namespace: key.clone(),
@@ -75,7 +66,6 @@ impl Caches {
     }
 }
 
-/// Reads the ConfigMap live.
 pub(crate) async fn live_config_map(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
     let live = control.get_raw(&CONFIG_MAPS, &config_map_key(&observed.namespace)).await;
     let live = live.unless_gone().context("cannot read the ConfigMap")?;

@@ -12,39 +12,28 @@ use shared::working::decisions::{self, LiveRead, Reasoned};
 use crate::objects::{CA_CERT, ConfigMap, DESCRIPTION, DESCRIPTION_ANNOTATION, Fault, ROOT_CA_CONFIG_MAP};
 use crate::observe::Observed;
 
-/// The decision about a namespace, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Write nothing.
     Nothing(Reason),
-    /// Create this ConfigMap.
     Create(Value),
-    /// Correct the ConfigMap.
     Update {
-        /// Its fault.
         fault: Fault,
         /// The whole ConfigMap, with the uid and the version that were read.
         body: Value,
     },
 }
 
-/// Why a ConfigMap is written or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// The namespace is being deleted or gone, and has no ConfigMap.
     NotActive,
-    /// There is no CA to publish.
     NoCa,
-    /// The ConfigMap is right.
     Published,
     /// The ConfigMap was deleted, which the cache does not show yet.
     Deleted,
-    /// There is no ConfigMap.
     NoConfigMap,
-    /// The ConfigMap is wrong.
     Wrong {
-        /// Its fault.
         what: Fault,
     },
 }

@@ -21,12 +21,10 @@ const FIELD_MANAGER: &str = "service-cidr-controller";
 const NOT_READY_EVENT: &str = "KubernetesServiceCIDRError";
 const NOT_READY_MESSAGE: &str = "The ServiceCIDR Status can not be set to Ready=True";
 
-/// Writes ServiceCIDRs.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
-/// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The state to write to the status; none if the status stays as it is.
@@ -38,14 +36,11 @@ pub struct Outcome {
 /// The state of a ServiceCIDR as its condition `Ready` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// Addresses are allocated from it.
     Ready,
-    /// It is being deleted, and addresses need it.
     Terminating,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<Outcome> {
         let Observed { service_cidr, others: _, addresses: _ } = observed;
         let key = &service_cidr.metadata.key;
@@ -139,7 +134,6 @@ struct Status {
 }
 
 impl<'a> Configuration<'a> {
-    /// A ServiceCIDR of this name with this condition.
     pub fn new(name: &'a str, condition: ReadyCondition) -> Self {
         let status = Status { conditions: [condition] };
         Self { api_version: "networking.k8s.io/v1", kind: "ServiceCIDR", metadata: Name { name }, status }

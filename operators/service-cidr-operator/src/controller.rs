@@ -23,7 +23,6 @@ use crate::status::next_condition;
 /// Upstream's.
 const WORKERS: usize = 5;
 
-/// The operator as a process.
 pub struct ServiceCidrOperator;
 
 impl Operator for ServiceCidrOperator {
@@ -46,7 +45,6 @@ impl Operator for ServiceCidrOperator {
     }
 }
 
-/// Syncs ServiceCIDRs.
 struct ServiceCidrController {
     caches: Arc<Caches>,
     writer: Writer,
@@ -54,7 +52,6 @@ struct ServiceCidrController {
 }
 
 impl ServiceCidrController {
-    /// The decision about one ServiceCIDR; none if it is gone.
     fn decide(&self, key: &Key) -> Option<(Observed, Plan)> {
         let observed = self.caches.observe(key)?;
         let plan = plan(&observed, self.ctx.now());

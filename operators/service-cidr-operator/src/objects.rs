@@ -12,10 +12,8 @@ use shared::api::time::Time;
 
 use cidr::Cidr;
 
-/// `networking.k8s.io/v1` `ServiceCIDR`.
 pub const SERVICE_CIDRS: Resource = Resource::cluster_scoped("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs");
 
-/// `networking.k8s.io/v1` `IPAddress`.
 pub const IP_ADDRESSES: Resource = Resource::cluster_scoped("networking.k8s.io", "v1", "IPAddress", "ipaddresses");
 
 /// The finalizer of a ServiceCIDR. Upstream: `ServiceCIDRProtectionFinalizer`.
@@ -30,11 +28,9 @@ pub const ALLOCATED: &str = "ipaddress.kubernetes.io/managed-by=ipallocator.k8s.
 /// The label of an IPAddress that names its family. Upstream: `LabelIPAddressFamily`.
 const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
 
-/// A ServiceCIDR.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawServiceCidr")]
 pub struct ServiceCidr {
-    /// Its metadata.
     pub metadata: Meta,
     /// Its ranges, at most one of each family, without invalid ones.
     pub cidrs: Box<[Cidr]>,
@@ -83,19 +79,14 @@ pub struct ReadyCondition {
     pub status: &'static str,
     /// `""` if it is ready.
     pub reason: &'static str,
-    /// The message for people.
     pub message: &'static str,
-    /// The current time.
     pub last_transition_time: Time,
 }
 
-/// An IPAddress.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawIpAddress")]
 pub struct IpAddress {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Its name, parsed as an address.
     pub address: Option<IpAddr>,
 }
 

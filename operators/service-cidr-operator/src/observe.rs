@@ -8,10 +8,8 @@ use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::{ALLOCATED, IpAddress, ServiceCidr};
 
-/// The observation of one ServiceCIDR.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The ServiceCIDR.
     pub service_cidr: Arc<ServiceCidr>,
     /// The others that overlap it; empty if it is not being deleted.
     pub others: Vec<Arc<ServiceCidr>>,
@@ -19,7 +17,6 @@ pub struct Observed {
     pub addresses: Vec<Arc<IpAddress>>,
 }
 
-/// The caches of this operator.
 pub struct Caches {
     /// All ServiceCIDRs. A cluster has few, so they need no index.
     pub service_cidrs: Arc<Cache<ServiceCidr>>,
@@ -27,14 +24,12 @@ pub struct Caches {
     pub ip_addresses: Arc<Cache<IpAddress>>,
 }
 
-/// The informers that fill the caches.
 pub struct Informers {
     pub(crate) service_cidrs: Informer<ServiceCidr>,
     pub(crate) ip_addresses: Informer<IpAddress>,
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informers) {
         let service_cidrs = InformerBuilder::new().build();
         let ip_addresses = InformerBuilder::new().metadata_only().labels(ALLOCATED).build();
@@ -42,7 +37,6 @@ impl Caches {
         (caches, Informers { service_cidrs, ip_addresses })
     }
 
-    /// Reads the ServiceCIDR of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let service_cidr = self.service_cidrs.get(key)?;
         if !service_cidr.metadata.is_being_deleted() {

@@ -21,33 +21,23 @@ use crate::observe::Observed;
 /// By then every apiserver knows of a deletion, and has stopped allocating. Upstream: `deletionGracePeriod`.
 const GRACE_SECONDS: i64 = 10;
 
-/// The decision about a ServiceCIDR, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Add the finalizer if it is missing, and report Ready.
-    Serve {
-        /// Whether the finalizer is missing.
-        lacks_finalizer: bool,
-        /// Its uid.
-        uid: Uid,
-    },
+    Serve { lacks_finalizer: bool, uid: Uid },
     /// Keep it although it is being deleted, and report Terminating.
     Refuse {
         /// How many addresses need it.
         addresses: usize,
-        /// The lowest of them.
         first: IpAddr,
     },
     /// Wait until every apiserver knows of the deletion.
     Wait {
         /// The time until then.
         left: Duration,
-        /// The end of the wait.
         until: Time,
     },
-    /// Remove the finalizer.
     LetGo {
-        /// Its uid.
         uid: Uid,
         /// How many allocated addresses are in it.
         addresses: usize,
@@ -56,7 +46,6 @@ pub enum Plan {
     Nothing,
 }
 
-/// Why a ServiceCIDR is kept or released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
@@ -64,9 +53,7 @@ pub enum Reason {
     InUse,
     /// It has addresses that are in no other ServiceCIDR that stays.
     OnlyHere {
-        /// How many.
         addresses: usize,
-        /// The lowest of them.
         first: IpAddr,
     },
     /// An apiserver may not know yet that it is being deleted.
@@ -76,10 +63,8 @@ pub enum Reason {
     },
     /// Each of its addresses is in another ServiceCIDR too.
     NotNeeded {
-        /// How many.
         addresses: usize,
     },
-    /// The finalizer is removed.
     LetGo,
 }
 
@@ -97,7 +82,6 @@ impl Reasoned for Plan {
     }
 }
 
-/// Decides for one ServiceCIDR.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { service_cidr, others, addresses } = observed;
     let uid = service_cidr.metadata.uid;

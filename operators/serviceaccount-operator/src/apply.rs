@@ -10,13 +10,11 @@ use crate::objects::{DEFAULT, SERVICE_ACCOUNTS};
 use crate::observe::Observed;
 use crate::plan::Plan;
 
-/// Creates ServiceAccounts.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         match plan {
             Plan::Nothing(_) => Ok(()),

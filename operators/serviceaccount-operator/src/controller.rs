@@ -23,7 +23,6 @@ use crate::plan::plan;
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct ServiceAccountOperator;
 
 impl Operator for ServiceAccountOperator {
@@ -44,7 +43,6 @@ impl Operator for ServiceAccountOperator {
     }
 }
 
-/// Syncs namespaces.
 struct ServiceAccountController {
     caches: Caches,
     writer: Writer,

@@ -6,7 +6,6 @@ use shared::api::resource::Resource;
 
 pub use shared::api::namespace::Namespace;
 
-/// The ServiceAccount that every namespace has.
 pub const DEFAULT: &str = "default";
 
 /// `v1` `ServiceAccount`.
@@ -15,7 +14,6 @@ pub const SERVICE_ACCOUNTS: Resource = Resource::namespaced("", "v1", "ServiceAc
 /// A ServiceAccount called [`DEFAULT`].
 #[derive(Debug, Deserialize)]
 pub struct ServiceAccount {
-    /// Its metadata.
     pub metadata: Meta,
 }
 

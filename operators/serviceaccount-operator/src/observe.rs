@@ -8,33 +8,26 @@ use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::{DEFAULT, Namespace, ServiceAccount};
 
-/// The observation of one namespace, which may be gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// The key of the namespace.
     pub namespace: Key,
     /// Whether it exists and its phase is `Active`.
     pub is_active: bool,
-    /// Whether it has its ServiceAccount.
     pub has_account: bool,
 }
 
-/// The caches of this operator.
 pub struct Caches {
-    /// Active namespaces.
     pub namespaces: Arc<Cache<Namespace>>,
     /// ServiceAccounts called `default`.
     pub service_accounts: Arc<Cache<ServiceAccount>>,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) namespaces: Informer<Namespace>,
     pub(crate) service_accounts: Informer<ServiceAccount>,
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let namespaces = InformerBuilder::new().metadata_only().fields("status.phase=Active").build();
         let service_accounts = InformerBuilder::new().metadata_only().fields("metadata.name=default").build();
@@ -42,7 +35,6 @@ impl Caches {
         (caches, Informers { namespaces, service_accounts })
     }
 
-    /// Reads the namespace of this key.
     pub fn observe(&self, key: &Key) -> Observed {
         Observed {
             namespace: key.clone(),

@@ -10,24 +10,17 @@ use shared::working::decisions::{self, Reasoned};
 use crate::objects::DEFAULT;
 use crate::observe::Observed;
 
-/// The decision about a namespace, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Write nothing.
     Nothing(Reason),
-    /// Create the ServiceAccount.
     Create,
 }
 
-/// Why the ServiceAccount is created or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// The namespace is being deleted, or gone.
     NotActive,
-    /// The ServiceAccount exists.
     HasAccount,
-    /// The ServiceAccount is missing.
     NoAccount,
 }
 
@@ -42,7 +35,6 @@ impl Reasoned for Plan {
     }
 }
 
-/// Decides for one namespace.
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { namespace: _, is_active, has_account } = observed;
     if !is_active {

@@ -17,7 +17,6 @@ use crate::objects::{AccountName, Token};
 pub struct DeletedAccounts(Mutex<BTreeMap<Key, Uid>>);
 
 impl DeletedAccounts {
-    /// Remembers the deletion of this account for the tokens that name its uid.
     pub(crate) fn note(&self, account: Uid, tokens: impl IntoIterator<Item = Key>) {
         self.tokens().extend(tokens.into_iter().map(|token| (token, account)));
     }
@@ -27,7 +26,6 @@ impl DeletedAccounts {
         self.tokens().get(token) == Some(&account)
     }
 
-    /// Forgets the deletion for this token.
     pub(crate) fn clear(&self, token: &Key) {
         self.tokens().remove(token);
     }
@@ -47,7 +45,6 @@ impl DeletedAccounts {
 pub struct DeletedTokens(Mutex<BTreeMap<Key, AccountName>>);
 
 impl DeletedTokens {
-    /// Remembers a deletion, and forgets it if the token is created again.
     pub(crate) fn note(&self, change: &Change<'_, Token>) {
         let metadata = &change.latest().metadata;
         let is_gone = change.existing().is_none();
@@ -59,7 +56,6 @@ impl DeletedTokens {
         }
     }
 
-    /// The account of a deleted token.
     pub fn account(&self, secret: &Key) -> Option<AccountName> {
         self.accounts().get(secret).cloned()
     }

@@ -30,9 +30,7 @@ pub const CA_CERT: &str = "ca.crt";
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawSecret")]
 pub struct Token {
-    /// Its metadata, with the account that it names.
     pub metadata: Meta<AccountName>,
-    /// Its data cannot be changed.
     pub is_immutable: bool,
     /// It has a token, which is not checked.
     pub has_token: bool,
@@ -51,24 +49,20 @@ pub struct AccountName {
     /// The name; `""` for no account.
     #[serde(rename = "kubernetes.io/service-account.name")]
     pub name: Text,
-    /// The uid; none for any account of that name.
     #[serde(rename = "kubernetes.io/service-account.uid", deserialize_with = "uid_if_any")]
     pub uid: Option<Uid>,
 }
 
 impl AccountName {
-    /// Whether it means an account of its name with this uid.
     pub fn means(&self, uid: Uid) -> bool {
         self.uid.is_none_or(|named| named == uid)
     }
 
-    /// The key of the account in this namespace.
     pub fn key_in(&self, namespace: &str) -> Key {
         Key::new(namespace, &self.name)
     }
 }
 
-/// An empty annotation counts as missing.
 fn uid_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Uid>, D::Error> {
     let text = String::deserialize(deserializer)?;
     Ok((!text.is_empty()).then(|| Uid::parse(&text)))

@@ -25,12 +25,9 @@ pub struct Observed {
     pub ca: Option<Text>,
 }
 
-/// The account that a token names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// It exists and has this uid.
     Exists(Uid),
-    /// Its deletion was observed.
     Deleted,
     /// The cache, which may be stale, does not have it.
     NotSeen,
@@ -38,10 +35,8 @@ pub enum Account {
     Missing,
 }
 
-/// The observation of a deleted token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedReference {
-    /// The key of its Secret.
     pub secret: Key,
     pub account: AccountName,
     pub is_seen: bool,
@@ -49,9 +44,7 @@ pub struct ObservedReference {
     pub listing: Option<Listing>,
 }
 
-/// The caches of this operator, and its memory.
 pub struct Caches {
-    /// The Secrets of tokens.
     pub secrets: Arc<Cache<Token>>,
     by_account: IndexId,
     /// All ServiceAccounts, while there is a token.
@@ -124,7 +117,6 @@ impl Caches {
         tokens.iter().map(|token| token.metadata.key.clone()).collect()
     }
 
-    /// Remembers the deletion of an account.
     pub(crate) fn note_account(&self, change: &Change<'_, ServiceAccount>) {
         if let Change::Deleted(account) = change {
             let Meta { key, uid, .. } = &account.metadata;
@@ -143,7 +135,6 @@ impl Caches {
         }
     }
 
-    /// Reads the account live.
     pub(crate) async fn read_account(&self, control: &Control, observed: Observed) -> anyhow::Result<Observed> {
         let metadata = &observed.token.metadata;
         let named = &metadata.annotations;
@@ -162,7 +153,6 @@ impl Caches {
     }
 }
 
-/// Reads the account with its list live.
 pub(crate) async fn live_listing(control: &Control, observed: ObservedReference) -> anyhow::Result<ObservedReference> {
     let ObservedReference { secret, account, is_seen: _, listing: _ } = &observed;
     if !is_segment(&account.name) {

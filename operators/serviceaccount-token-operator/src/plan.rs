@@ -19,10 +19,8 @@ use crate::observe::{Account, Observed};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     Keep(Reason),
-    /// Write the values that it lacks.
     Fill {
         lacks: Lacks,
-        /// The uid of its account.
         account: Uid,
         /// The observed state: values written meanwhile are not overwritten.
         preconditions: Preconditions,
@@ -41,7 +39,6 @@ pub struct Lacks {
     pub token: bool,
     /// The namespace; an existing one is not checked.
     pub namespace: bool,
-    /// The current CA.
     pub ca: bool,
 }
 
@@ -58,11 +55,9 @@ impl Lacks {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// There is no signing key.
     Off,
     BeingDeleted,
     NoName,
-    /// It has all values.
     Complete,
     Incomplete {
         lacks: Lacks,

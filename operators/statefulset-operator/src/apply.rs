@@ -33,21 +33,17 @@ use crate::plan::revisions::{RevisionPlan, Revisions, Update, collision_count, r
 use crate::plan::stuck::Refused;
 use pods::OfSet;
 
-/// Writes for StatefulSets.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
-    /// Statuses.
     pub(crate) statuses: StatusWriter,
 }
 
-/// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// How many pods were deleted because they are of an earlier revision.
     pub outdated: usize,
     /// The disruption budget that does not let a pod go yet.
     pub refused: Option<Refused>,
-    /// The failure that ended the plan early.
     pub error: Option<anyhow::Error>,
 }
 
@@ -56,7 +52,6 @@ impl Writer {
         self.ctx.for_key(&set.metadata.key, set.metadata.uid)
     }
 
-    /// Adopts revisions.
     pub(crate) async fn claim_revisions(
         &self,
         observed: &Observed,

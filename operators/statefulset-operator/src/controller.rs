@@ -33,7 +33,6 @@ use crate::plan::stuck::{BUDGET, BUDGET_RETRY};
 use crate::plan::{Plan, unavailability};
 use crate::status::{MIN_READY, is_in_between, next_check, next_status};
 
-/// The operator as a process.
 pub struct StatefulSetOperator;
 
 impl Operator for StatefulSetOperator {
@@ -79,7 +78,6 @@ impl Operator for StatefulSetOperator {
     }
 }
 
-/// Syncs StatefulSets.
 pub struct StatefulSetController {
     caches: Arc<Caches>,
     /// None if rejected pods are replaced at once, as upstream does.
@@ -173,7 +171,6 @@ impl Controller for StatefulSetController {
 }
 
 impl StatefulSetController {
-    /// Count the pods that their nodes have rejected.
     fn judge(&self, set: &StatefulSet, pods: &[Arc<Pod>]) -> Rejections {
         let Some(rejected) = &self.rejected else { return Rejections::default() };
         let (rejections, begun) = rejected.note(set.metadata.uid, pods, self.ctx.now(), self.caches.exists(set));
@@ -183,7 +180,6 @@ impl StatefulSetController {
         rejections
     }
 
-    /// Write pods, their volume claims, and the status.
     async fn manage(&self, observed: &Observed, revisions: &Revisions, plan: Plan) -> anyhow::Result<Requeue> {
         let (now, set) = (self.ctx.now(), &*observed.set);
         if self.gates.max_unavailable && plan.reason != Reason::BeingDeleted {

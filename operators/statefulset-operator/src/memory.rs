@@ -69,7 +69,6 @@ impl Rejected {
         known.rejections
     }
 
-    /// Forgets a StatefulSet that is gone.
     pub fn set_changed(&self, change: &Change<'_, StatefulSet>) {
         if let Change::Deleted(set) = change {
             self.sets().remove(&set.metadata.uid);

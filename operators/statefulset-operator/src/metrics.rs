@@ -17,7 +17,6 @@ const UNAVAILABLE_REPLICAS_HELP: &str = "Current number of unavailable pods in S
 
 type OfSet = [(&'static str, String); 3];
 
-/// The metrics of this operator.
 #[derive(Clone)]
 pub struct StatefulSetMetrics {
     max_unavailable: Family<OfSet, Gauge>,
@@ -35,7 +34,6 @@ impl StatefulSetMetrics {
         Self { max_unavailable, unavailable_replicas }
     }
 
-    /// Shows how many pods of a StatefulSet are unavailable, and how many may be.
     pub fn observe(&self, key: &Key, policy: PodManagementPolicy, unavailability: Unavailability) {
         let Unavailability { unavailable, max } = unavailability;
         let labels = of_set(key, policy);
@@ -43,7 +41,6 @@ impl StatefulSetMetrics {
         self.max_unavailable.get_or_create(&labels).set(max);
     }
 
-    /// Forgets a StatefulSet that is gone.
     pub fn forget(&self, key: &Key) {
         for policy in [PodManagementPolicy::OrderedReady, PodManagementPolicy::Parallel] {
             let labels = of_set(key, policy);

@@ -26,25 +26,20 @@ use shared::controllers::revisions::Annotations;
 pub use shared::controllers::revisions::REVISION_LABEL;
 use shared::controllers::revisions::data::{Numbers, kept};
 
-/// `apps/v1` `StatefulSet`.
 pub const STATEFUL_SETS: Resource = Resource::namespaced("apps", "v1", "StatefulSet", "statefulsets");
 /// `v1` `PersistentVolumeClaim`.
 pub const PERSISTENT_VOLUME_CLAIMS: Resource =
     Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
-/// The label of a pod with its own name.
 pub const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
-/// The label of a pod with its ordinal.
 pub const POD_INDEX_LABEL: &str = "apps.kubernetes.io/pod-index";
 /// The annotation by which a StatefulSet asks that pods which keep it stuck are replaced. It is this operator's own:
 /// upstream leaves such pods to people.
 pub const REPLACE_STUCK_PODS: &str = "statefulset.operators.local/replace-stuck-pods";
 
-/// The view of a StatefulSet.
 #[derive(Clone, Debug, Deserialize)]
 pub struct StatefulSet {
     /// Its metadata, with all annotations: its revisions get them.
     pub metadata: Meta<Annotations>,
-    /// The pods and volumes that are asked for.
     pub spec: StatefulSetSpec,
     /// The last written status.
     #[serde(default)]
@@ -72,10 +67,8 @@ impl StatefulSet {
     }
 }
 
-/// `spec` of a StatefulSet.
 #[derive(Clone, Debug)]
 pub struct StatefulSetSpec {
-    /// The number of pods.
     pub replicas: i32,
     /// The ordinal of the first one.
     pub start: i32,
@@ -83,13 +76,11 @@ pub struct StatefulSetSpec {
     pub selector: Result<Selector, InvalidSelector>,
     /// The labels that the selector asks for, which its claims get.
     pub match_labels: Labels,
-    /// The pod template.
     pub template: PodTemplate,
     /// A claim of each of these is made for each pod.
     pub volume_claim_templates: Box<[ClaimTemplate]>,
     /// The subdomain of its pods; `""` for none.
     pub service_name: Text,
-    /// Whether pods wait for each other.
     pub pod_management_policy: PodManagementPolicy,
     /// How pods of an earlier template are replaced.
     pub update_strategy: UpdateStrategy,
@@ -97,7 +88,6 @@ pub struct StatefulSetSpec {
     pub revision_history_limit: i32,
     /// How long a pod must have been ready to count as available.
     pub min_ready_seconds: i32,
-    /// The retention of unused claims.
     pub claim_retention: ClaimRetention,
 }
 
@@ -116,13 +106,11 @@ impl StatefulSetSpec {
         i64::from(self.start) + i64::from(partition)
     }
 
-    /// Whether it has a claim template of this name.
     pub fn has_claim_template(&self, name: &str) -> bool {
         self.volume_claim_templates.iter().any(|template| *template.name == *name)
     }
 }
 
-/// As a cache keeps it.
 impl<'de> Deserialize<'de> for StatefulSetSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut spec: Self = RawSpec::deserialize(deserializer)?.into();
@@ -240,7 +228,6 @@ impl<'de> Deserialize<'de> for ClaimTemplate {
     }
 }
 
-/// `spec.podManagementPolicy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum PodManagementPolicy {
     /// All pods are created and deleted at once.
@@ -252,7 +239,6 @@ pub enum PodManagementPolicy {
 }
 
 impl PodManagementPolicy {
-    /// As metrics show it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Parallel => "Parallel",
@@ -261,11 +247,9 @@ impl PodManagementPolicy {
     }
 }
 
-/// `spec.updateStrategy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UpdateStrategy {
-    /// Whether pods are replaced at all.
     #[serde(rename = "type")]
     pub type_: UpdateType,
     /// How, if anything is said about it. The apiserver's defaults say something for every rolling update.
@@ -294,27 +278,22 @@ pub struct RollingUpdate {
     pub max_unavailable: Option<IntOrPercent>,
 }
 
-/// `spec.persistentVolumeClaimRetentionPolicy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClaimRetention {
-    /// Whether its claims are deleted with the StatefulSet.
     pub when_deleted: Retention,
     /// Whether a pod's claims are deleted when that pod is one too many.
     pub when_scaled: Retention,
 }
 
 impl ClaimRetention {
-    /// Whether no claim is ever deleted.
     pub fn retains_all(self) -> bool {
         self == Self::default()
     }
 }
 
-/// Whether claims are deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Retention {
-    /// It goes.
     Delete,
     /// It stays. Unknown policies count as this one, as upstream.
     #[default]
@@ -326,7 +305,6 @@ pub enum Retention {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatefulSetStatus {
-    /// The generation that the counts are about.
     pub observed_generation: i64,
     /// How many pods there are.
     pub replicas: i32,
@@ -340,7 +318,6 @@ pub struct StatefulSetStatus {
     pub updated_replicas: i32,
     /// The revision of pods that are not updated yet.
     pub current_revision: Text,
-    /// The revision of the template of now.
     pub update_revision: Text,
     /// How often the name of a new revision was taken.
     pub collision_count: Option<i32>,

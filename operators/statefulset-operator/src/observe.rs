@@ -19,14 +19,11 @@ use crate::objects::claim::PersistentVolumeClaim;
 use crate::objects::names::{claim_name, ordinals_of_interest, parent_and_ordinal};
 use crate::objects::pod::Pod;
 
-/// The caches of this operator.
 pub struct Caches {
-    /// All StatefulSets.
     pub stateful_sets: Arc<Cache<StatefulSet>>,
     /// All pods of the namespaces with a StatefulSet: an orphan that one of them may adopt need not have the labels
     /// that this operator gives to pods.
     pub pods: Arc<Cache<Pod>>,
-    /// All revisions of these namespaces.
     pub controller_revisions: Arc<Cache<ControllerRevision>>,
     /// All claims of the namespaces with a StatefulSet that makes some.
     pub persistent_volume_claims: Arc<Cache<PersistentVolumeClaim>>,
@@ -35,7 +32,6 @@ pub struct Caches {
     revisions_by_controller: IndexId,
 }
 
-/// The informers that fill the caches.
 pub struct Informers {
     pub(crate) stateful_sets: Informer<StatefulSet>,
     pub(crate) pods: Informer<Pod>,
@@ -43,10 +39,8 @@ pub struct Informers {
     pub(crate) persistent_volume_claims: Informer<PersistentVolumeClaim>,
 }
 
-/// One StatefulSet, and what is or may become its own.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The StatefulSet.
     pub set: Arc<StatefulSet>,
     /// The pods whose controller it is, and those of its namespace that have none; once they are
     /// [claimed](Self::claimed), its own.
@@ -57,7 +51,6 @@ pub struct Observed {
     pub newest_data: Option<Arc<RawValue>>,
     /// The claims of these pods, and of those that it may make now, by name.
     pub claims: BTreeMap<String, Arc<PersistentVolumeClaim>>,
-    /// The rejections of its pods that count.
     pub rejections: Rejections,
 }
 
@@ -100,7 +93,6 @@ impl Observed {
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informers) {
         let (owners, stateful_sets, pods) = Claims::new(InformerBuilder::new(), InformerBuilder::new());
         let mut controller_revisions = InformerBuilder::<ControllerRevision>::new();

@@ -46,21 +46,17 @@ use stuck::Eviction;
 pub struct Plan {
     /// Whether the steps of a group are carried out one after the other.
     pub is_ordered: bool,
-    /// The steps about pods that are asked for.
     pub replicas: Vec<Step>,
     /// The steps about the claims of pods that are not asked for.
     pub condemned_claims: Vec<Step>,
     /// The steps about pods that are not asked for.
     pub condemned: Vec<Step>,
-    /// The pods of an earlier revision that go.
     pub outdated: Vec<Deletion>,
     /// The pod of an earlier revision that is replaced because the update does not get past it.
     pub stuck: Option<Eviction>,
-    /// Why.
     pub reason: Reason,
 }
 
-/// Decides what one sync does.
 pub fn plan(observed: &Observed, revisions: &Revisions, gates: FeatureGates, now: Timestamp) -> Plan {
     let set = &*observed.set;
     if let Err(invalid) = &set.spec.selector {
@@ -88,7 +84,6 @@ pub fn unavailability(observed: &Observed, now: Timestamp) -> rolling::Unavailab
     rolling::unavailability(&observed.set.spec, &Places::of(observed), now)
 }
 
-/// A pod that others wait for.
 struct Wait {
     pod: Text,
     until: Until,
@@ -127,7 +122,6 @@ impl Pods {
         Self { waiting: self.waiting.or(wait), ..self }
     }
 
-    /// The pods that the steps delete.
     fn deleted(&self) -> BTreeSet<Uid> {
         let deletions = self.replicas.iter().chain(&self.condemned).filter_map(|step| match step {
             Step::Delete(deletion) => Some(deletion.uid),
@@ -161,7 +155,6 @@ impl Plan {
         }
     }
 
-    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let Self { is_ordered: _, replicas, condemned_claims, condemned, outdated, stuck, reason: _ } = self;
         replicas.is_empty()

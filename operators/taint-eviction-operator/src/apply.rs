@@ -20,10 +20,8 @@ use crate::observe::Observed;
 use crate::plan::{Eviction, NodePlan, Plan, Step};
 use crate::status::marked_status;
 
-/// The reason of all events.
 const TAINT_MANAGER_EVICTION: &str = "TaintManagerEviction";
 
-/// Deletes pods.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
     pub(crate) metrics: DeletionMetrics,

@@ -30,7 +30,6 @@ const NODE_WORKERS: usize = 8;
 /// leaves the apiserver room for the heartbeats of the other nodes.
 const POD_WORKERS: usize = 64;
 
-/// The operator as a process.
 pub struct TaintEvictionOperator;
 
 impl Operator for TaintEvictionOperator {
@@ -65,7 +64,6 @@ impl Operator for TaintEvictionOperator {
     }
 }
 
-/// Syncs pods.
 struct PodController {
     caches: Arc<Caches>,
     writer: Writer,

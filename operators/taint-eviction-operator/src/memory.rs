@@ -18,7 +18,6 @@ const FOR_EVER: Duration = Duration::from_hours(24 * 365 * 100);
 /// A deletion that was decided and has not succeeded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// The pod.
     pub uid: Uid,
     /// When it is due, by the wall clock of the observation.
     pub due: Timestamp,
@@ -68,12 +67,10 @@ impl Evictions {
         self.entries().contains_key(pod)
     }
 
-    /// Whether no deletion is pending.
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
 
-    /// Sets the pending deletion of a pod on this node, as decided at this time.
     pub(crate) fn remember(&self, pod: &Key, node: &str, pending: Pending, now: Timestamp) {
         let Pending { uid, due, users, is_announced } = pending;
         let (at, needed) = (instant(), self.need.hold(node));
@@ -82,7 +79,6 @@ impl Evictions {
         drop(self.entries().insert(pod.clone(), entry));
     }
 
-    /// Drops the pending deletion of a pod of this key.
     pub(crate) fn forget(&self, pod: &Key) {
         drop(self.entries().remove(pod));
     }

@@ -23,7 +23,6 @@ pub struct DeletionMetrics {
 }
 
 impl DeletionMetrics {
-    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let (deletions, delay) = (Counter::default(), Histogram::new(BUCKETS));
         metrics.register(DELETIONS, DELETIONS_HELP, deletions.clone());
@@ -31,7 +30,6 @@ impl DeletionMetrics {
         Self { deletions, delay }
     }
 
-    /// Counts a pod that was deleted now.
     pub fn observe(&self, due: Timestamp, now: Timestamp) {
         self.deletions.inc();
         self.delay.observe(now.duration_since(due).as_secs_f64());

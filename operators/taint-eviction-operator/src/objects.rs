@@ -14,14 +14,11 @@ use shared::api::taint::{NOT_READY, Taint, TaintEffect, Toleration, UNREACHABLE}
 
 /// The reason in the condition [`DISRUPTION_TARGET`].
 pub const DELETION_BY_TAINT_MANAGER: &str = "DeletionByTaintManager";
-/// The message in that condition.
 pub const DELETION_MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
 
-/// A node.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawNode")]
 pub struct Node {
-    /// Its metadata.
     pub metadata: Meta,
     /// Its `NoExecute` taints.
     pub taints: Box<[Taint]>,
@@ -33,7 +30,6 @@ impl Node {
         !self.taints.is_empty()
     }
 
-    /// Whether one of its taints reports its health.
     pub fn is_tainted_for_health(&self) -> bool {
         self.taints.iter().any(is_for_health)
     }
@@ -46,11 +42,9 @@ pub fn is_for_health(taint: &Taint) -> bool {
     [NOT_READY, UNREACHABLE].contains(&taint.key.as_str())
 }
 
-/// A pod.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawPod")]
 pub struct Pod {
-    /// Its metadata.
     pub metadata: Meta,
     /// The node that it is bound to; `""` for none.
     pub node: Text,
@@ -67,9 +61,7 @@ shared::view!(Pod, PODS);
 pub enum Disruption {
     /// Missing, or not True.
     No,
-    /// True for another reason.
     ForAnotherReason,
-    /// True, as this controller writes it.
     ByTaint,
 }
 

@@ -18,12 +18,9 @@ use shared::working::control::Control;
 use crate::memory::{Evictions, Pending};
 use crate::objects::{Node, Pod};
 
-/// The observation of one pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Its key.
     pub key: Key,
-    /// The pod; none if it is gone.
     pub pod: Option<Arc<Pod>>,
     /// The node that it is bound to; none if that does not exist.
     pub node: Option<Arc<Node>>,
@@ -31,28 +28,21 @@ pub struct Observed {
     pub pending: Option<Pending>,
 }
 
-/// The observation of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedNode {
-    /// The node.
     pub node: Arc<Node>,
-    /// Its pods, by key.
     pub pods: Vec<Observed>,
 }
 
-/// The caches of this operator, and its memory.
 pub struct Caches {
-    /// All nodes.
     pub nodes: Arc<Cache<Node>>,
     /// The pods of nodes with `NoExecute` taints, and those with a pending deletion.
     pub pods: Arc<Cache<Pod>>,
     pods_by_node: IndexId,
-    /// The pending deletions.
     pub evictions: Arc<Evictions>,
     live_nodes: Answers<Text, Option<Arc<Node>>>,
 }
 
-/// The informers that fill the caches, and the need for which pods are followed.
 pub(crate) struct Informers {
     pub(crate) nodes: Informer<Node>,
     pub(crate) pods: Informer<Pod>,
@@ -60,7 +50,6 @@ pub(crate) struct Informers {
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let mut nodes = InformerBuilder::<Node>::new().build();
         let need = nodes.need_by_name(Node::evicts_pods);
@@ -89,7 +78,6 @@ impl Caches {
         (pod.is_some() || pending.is_some()).then(|| Observed { key: key.clone(), pod, node, pending })
     }
 
-    /// Reads the node of this key; none if it is gone.
     pub fn observe_node(&self, key: &Key, now: Timestamp) -> Option<ObservedNode> {
         let node = self.nodes.get(key)?;
         let pods = self.pods.by_index(self.pods_by_node, &IndexValue::Text(Text::new(key.name())));

@@ -24,27 +24,19 @@ use crate::objects::{Disruption, Node, Pod, is_for_health};
 use crate::observe::{Observed, ObservedNode};
 pub use reasons::{NodeReason, Reason};
 
-/// The decision about a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Whether the pending deletion is dropped, with an event.
     pub cancel: bool,
-    /// The next step.
     pub step: Step,
-    /// Why.
     pub reason: Reason,
 }
 
-/// The next step for a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Keep the pod.
     Keep,
-    /// Delete it later.
     Start {
-        /// The new pending deletion.
         pending: Pending,
-        /// The pod's node.
         node: Text,
         /// The time until the deletion.
         left: Duration,
@@ -54,14 +46,11 @@ pub enum Step {
         /// The time until then.
         left: Duration,
     },
-    /// Delete it now.
     Evict(Eviction),
 }
 
-/// A deletion that is due.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eviction {
-    /// The pod.
     pub pod: Arc<Pod>,
     /// Since when it is due.
     pub due: Timestamp,
@@ -76,20 +65,16 @@ pub struct Eviction {
     pub is_explained: bool,
 }
 
-/// The decision about a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePlan {
     /// The pods whose plans have changed.
     pub sync: Vec<Key>,
-    /// Why.
     pub reason: NodeReason,
 }
 
 /// The effect of a node's taints on a pod.
 enum Verdict {
-    /// It may stay.
     Stays(Reason),
-    /// It has to leave now.
     Leaves(Reason, Causes),
     /// It has to leave after this many seconds, because it does not tolerate this taint longer.
     LeavesAfter(i64, Text, Causes),
@@ -97,7 +82,6 @@ enum Verdict {
     AsBefore(Reason),
 }
 
-/// Which taints end a pod.
 #[derive(Clone, Copy)]
 struct Causes {
     /// Whether it may be one that reports the node's health.
@@ -106,7 +90,6 @@ struct Causes {
     users: Option<i64>,
 }
 
-/// What explains a deletion.
 #[derive(Clone, Copy)]
 struct Explanation {
     is_health: bool,
@@ -273,7 +256,6 @@ impl Plan {
         matches!(&self.step, Step::Evict(eviction) if eviction.delete && !eviction.is_explained)
     }
 
-    /// Whether it changes anything.
     pub fn is_news(&self) -> bool {
         let Self { cancel, step, reason: _ } = self;
         *cancel

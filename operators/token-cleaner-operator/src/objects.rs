@@ -5,7 +5,6 @@ use shared::api::bootstrap_token::Expiration;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::SECRETS;
 
-/// A Secret that is a bootstrap token.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawSecret")]
 pub struct BootstrapToken {

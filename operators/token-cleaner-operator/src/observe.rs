@@ -15,7 +15,6 @@ pub struct Observed {
 }
 
 pub struct Caches {
-    /// The bootstrap tokens.
     pub secrets: Arc<Cache<BootstrapToken>>,
 }
 
@@ -29,7 +28,6 @@ impl Caches {
         (Self { secrets: secrets.cache() }, Informers { secrets })
     }
 
-    /// Reads the token of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         self.secrets.get(key).map(|token| Observed { token })
     }

@@ -58,7 +58,6 @@ impl Reasoned for Plan {
     }
 }
 
-/// Whether a token will be deleted.
 pub fn is_of_interest(token: &BootstrapToken) -> bool {
     !token.metadata.is_being_deleted() && token.expiration != Expiration::Never
 }

@@ -14,7 +14,6 @@ use crate::metrics::DeletionDelay;
 use crate::observe::Observed;
 use crate::plan::{Plan, Reason};
 
-/// Deletes Jobs.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
     pub(crate) delay: DeletionDelay,

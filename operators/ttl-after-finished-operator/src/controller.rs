@@ -20,7 +20,6 @@ use crate::metrics::DeletionDelay;
 use crate::observe::{Caches, Informers, live_job};
 use crate::plan::{Plan, plan};
 
-/// The operator as a process.
 pub struct TtlAfterFinishedOperator;
 
 impl Operator for TtlAfterFinishedOperator {
@@ -40,7 +39,6 @@ impl Operator for TtlAfterFinishedOperator {
     }
 }
 
-/// Syncs Jobs.
 struct TtlAfterFinishedController {
     caches: Caches,
     writer: Writer,

@@ -6,7 +6,6 @@ use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::JOBS;
 use shared::api::time::Time;
 
-/// A Job.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawJob")]
 pub struct Job {
@@ -16,12 +15,10 @@ pub struct Job {
     pub end: End,
 }
 
-/// Whether and when a Job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     NotYet,
     At(Time),
-    /// Its condition has no time.
     AtUnknownTime,
 }
 

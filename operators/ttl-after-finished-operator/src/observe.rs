@@ -12,37 +12,30 @@ use shared::working::control::Control;
 
 use crate::objects::Job;
 
-/// The observation of one Job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     pub job: Arc<Job>,
 }
 
-/// The caches of this operator.
 pub struct Caches {
-    /// All Jobs.
     pub jobs: Arc<Cache<Job>>,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) jobs: Informer<Job>,
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let jobs = InformerBuilder::new().build();
         (Self { jobs: jobs.cache() }, Informers { jobs })
     }
 
-    /// Reads the cached Job of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         self.jobs.get(key).map(|job| Observed { job })
     }
 }
 
-/// Reads the Job live; none if it is gone.
 pub(crate) async fn live_job(control: &Control, key: &Key) -> anyhow::Result<Option<Observed>> {
     let job = control.get(&JOBS, key).await.unless_gone().context("cannot read the Job")?;
     Ok(job.map(|job| Observed { job: Arc::new(job) }))

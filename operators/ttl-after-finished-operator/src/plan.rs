@@ -16,14 +16,14 @@ use shared::working::decisions::{self, Reasoned};
 use crate::objects::{End, Job};
 use crate::observe::Observed;
 
-/// The decision about a Job, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Write nothing.
     Keep(Reason),
     /// Sync it again after this time.
-    Wait { left: Duration, expires: Time },
-    /// Delete it.
+    Wait {
+        left: Duration,
+        expires: Time,
+    },
     Delete {
         expired: Time,
         /// The Job's uid and version, so that a change of its time to live is not missed.
@@ -31,22 +31,22 @@ pub enum Plan {
     },
 }
 
-/// Why a Job is kept or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// It is being deleted already.
     BeingDeleted,
-    /// It has no time to live.
     NoTtl,
-    /// It has not finished.
     NotFinished,
     /// It has finished, but its condition has no time.
     UnknownFinishTime,
     /// Its time to live is not over.
-    NotExpired { expires: Time },
-    /// Its time to live is over.
-    Expired { expired: Time },
+    NotExpired {
+        expires: Time,
+    },
+    Expired {
+        expired: Time,
+    },
 }
 
 impl decisions::Reason for Reason {}
@@ -66,7 +66,6 @@ pub fn needs_cleanup(job: &Job) -> bool {
     !job.metadata.is_being_deleted() && job.ttl_seconds.is_some() && job.end != End::NotYet
 }
 
-/// Decides for one Job.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { job } = observed;
     if job.metadata.is_being_deleted() {

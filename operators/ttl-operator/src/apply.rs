@@ -12,13 +12,11 @@ use crate::objects::TTL;
 use crate::observe::Observed;
 use crate::plan::Plan;
 
-/// Annotates Nodes.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         match plan {
             Plan::Keep(_) => Ok(()),

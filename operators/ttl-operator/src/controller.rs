@@ -22,7 +22,6 @@ use crate::plan::plan;
 /// Upstream's.
 const WORKERS: usize = 5;
 
-/// The operator as a process.
 pub struct TtlOperator;
 
 impl Operator for TtlOperator {
@@ -44,7 +43,6 @@ impl Operator for TtlOperator {
     }
 }
 
-/// Syncs Nodes.
 struct TtlController {
     caches: Arc<Caches>,
     writer: Writer,

@@ -24,7 +24,6 @@ const BOUNDARIES: [Boundary; 5] = [
     Boundary { min: 1800, max: usize::MAX, ttl_seconds: 300 },
 ];
 
-/// The boundary of an empty cluster.
 impl Default for Boundary {
     fn default() -> Self {
         SMALLEST
@@ -57,12 +56,10 @@ impl Boundary {
 pub struct Size(Mutex<Boundary>);
 
 impl Size {
-    /// The boundary for this number of Nodes.
     pub fn boundary(&self, nodes: usize) -> Boundary {
         self.last().after(nodes)
     }
 
-    /// Remembers the boundary for this number of Nodes.
     pub fn note(&self, nodes: usize) {
         let mut last = self.last();
         *last = last.after(nodes);

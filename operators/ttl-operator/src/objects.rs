@@ -16,7 +16,6 @@ pub const TTL: &str = "node.alpha.kubernetes.io/ttl";
 /// A Node by its metadata.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Node {
-    /// Its metadata.
     pub metadata: Meta<Ttl>,
 }
 
@@ -25,12 +24,10 @@ shared::view!(Node, NODES, Ttl);
 /// The value of the annotation [`TTL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ttl {
-    /// There is no annotation.
     #[default]
     Missing,
     /// It is not a whole number.
     Unreadable,
-    /// A whole number.
     Seconds(i64),
 }
 

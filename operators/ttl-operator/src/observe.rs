@@ -9,32 +9,25 @@ use shared::following::informer::{Informer, InformerBuilder};
 use crate::memory::{Boundary, Size};
 use crate::objects::Node;
 
-/// The observation of one Node and of the size of its cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The Node.
     pub node: Arc<Node>,
     /// How many Nodes there are.
     pub nodes: usize,
-    /// The boundary for this many Nodes.
     pub boundary: Boundary,
 }
 
-/// The cache of this operator, and its memory.
 pub struct Caches {
-    /// All Nodes.
     pub nodes: Arc<Cache<Node>>,
     /// The last size of the cluster.
     pub size: Size,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) nodes: Informer<Node>,
 }
 
 impl Caches {
-    /// An empty cache, and the informer that fills it.
     pub(crate) fn new() -> (Self, Informers) {
         let nodes = InformerBuilder::new().metadata_only().build();
         (Self { nodes: nodes.cache(), size: Size::default() }, Informers { nodes })
@@ -45,7 +38,6 @@ impl Caches {
         self.size.note(self.nodes.len());
     }
 
-    /// Reads the Node of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let (node, nodes) = (self.nodes.get(key)?, self.nodes.len());
         Some(Observed { node, nodes, boundary: self.size.boundary(nodes) })

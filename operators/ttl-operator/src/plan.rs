@@ -11,34 +11,20 @@ use shared::working::decisions::{self, Reasoned};
 use crate::objects::Ttl;
 use crate::observe::Observed;
 
-/// The decision about a Node, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Write nothing.
     Keep(Reason),
-    /// Change the annotation.
-    Annotate {
-        /// Its new value.
-        ttl_seconds: u32,
-        /// The Node's uid.
-        uid: Uid,
-        /// Why.
-        reason: Reason,
-    },
+    Annotate { ttl_seconds: u32, uid: Uid, reason: Reason },
 }
 
-/// Why a Node is annotated or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The annotation is right.
     Right {
-        /// Its value.
         ttl_seconds: u32,
         /// How many Nodes there are.
         nodes: usize,
     },
-    /// There is no annotation.
     Missing {
         /// How many Nodes there are.
         nodes: usize,
@@ -48,9 +34,7 @@ pub enum Reason {
         /// How many Nodes there are.
         nodes: usize,
     },
-    /// The annotation is another number.
     Different {
-        /// Its value.
         ttl_seconds: i64,
         /// How many Nodes there are.
         nodes: usize,

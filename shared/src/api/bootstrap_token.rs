@@ -25,7 +25,6 @@ pub const SELECTOR: &str = "type=bootstrap.kubernetes.io/token";
 pub struct Data(SecretSlice<u8>);
 
 impl Data {
-    /// The value itself.
     pub fn bytes(&self) -> &[u8] {
         self.0.expose_secret()
     }

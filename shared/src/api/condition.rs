@@ -8,14 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::api::intern::Text;
 use crate::api::time::Time;
 
-/// The status of a condition that holds.
 pub const TRUE: &str = "True";
 /// The status of a condition that does not hold.
 pub const FALSE: &str = "False";
-/// The status of a condition nobody can tell.
 pub const UNKNOWN: &str = "Unknown";
 
-/// One condition of an object's status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
@@ -39,7 +36,6 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// A condition without times.
     pub fn new(type_: &str, status: &str, reason: &str, message: impl Into<Box<str>>) -> Self {
         Self {
             type_: Text::new(type_),
@@ -73,7 +69,6 @@ pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Conditio
     conditions.iter().find(|condition| condition.type_ == *type_)
 }
 
-/// Whether the condition of this type holds.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|condition| condition.status == TRUE)
 }

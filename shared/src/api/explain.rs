@@ -19,7 +19,6 @@ use crate::api::url::is_segment;
 
 /// Where the explanation of an object is served: this, followed by the path that the apiserver serves the object under.
 pub const WHY_PATH: &str = "/why";
-/// Where an operator serves its own state.
 pub const STATUS_PATH: &str = "/debug/status";
 /// Where an operator that runs as a shadow lists what it would write.
 pub const SHADOW_PATH: &str = "/debug/shadow";
@@ -28,7 +27,6 @@ pub const SHADOW_PATH: &str = "/debug/shadow";
 /// over cannot act as who asked it.
 pub const AUDIENCE: &str = "kubernetes-operators";
 
-/// The role of a replica at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
@@ -46,18 +44,14 @@ pub enum Role {
 pub struct Explanation {
     /// `deployment-operator`.
     pub operator: String,
-    /// The operator's own version.
     pub version: String,
     /// The replica's role. A standby shows the decisions that it would make.
     pub role: Role,
-    /// When the answer was made.
     pub time: Timestamp,
-    /// The object.
     pub object: Subject,
     /// The keys under which the operator syncs the object, one for each queue that has it; none if the operator does
     /// not act on the object.
     pub keys: Vec<KeyState>,
-    /// The caches that decisions are read from.
     pub caches: Vec<CacheState>,
 }
 
@@ -73,7 +67,6 @@ pub struct Subject {
     pub resource: String,
     /// `""` for what lives in no namespace.
     pub namespace: String,
-    /// The object's name.
     pub name: String,
 }
 
@@ -114,17 +107,14 @@ impl Subject {
         is_of_it.then(|| self.key())
     }
 
-    /// Namespace and name.
     pub fn key(&self) -> Key {
         Key::new(&self.namespace, &self.name)
     }
 }
 
-/// One key of one queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyState {
-    /// The queue's name, as in the metrics.
     pub queue: String,
     /// `namespace/name`, or another name that the queue uses.
     pub key: String,
@@ -133,11 +123,9 @@ pub struct KeyState {
     pub now: Vec<Stage>,
     /// Its last decisions, the newest first.
     pub last: Vec<Decision>,
-    /// The waiting times and failures of the key.
     pub standing: Standing,
 }
 
-/// One stage of a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stage {
@@ -181,15 +169,12 @@ pub struct Decision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// It still runs.
     Applying,
-    /// It succeeded.
     Done,
     /// It failed, and is tried again.
     Failed,
 }
 
-/// One state of one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
@@ -197,7 +182,6 @@ pub struct Version {
     pub resource: String,
     /// `namespace/name`, or `name`.
     pub object: String,
-    /// Its resourceVersion.
     pub version: u64,
 }
 
@@ -214,13 +198,11 @@ pub struct Standing {
     /// The versions and lists that caches must see before its next sync.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<Held>,
-    /// The number of failures in a row.
     #[serde(skip_serializing_if = "is_zero_u32")]
     pub failures: u32,
     /// When it is tried again after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_try: Option<Timestamp>,
-    /// Its next timer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<Timer>,
 }
@@ -229,23 +211,19 @@ pub struct Standing {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Held {
-    /// The cache's resource.
     pub resource: String,
     /// `version 4711`, `a lost creation`, `the first list`.
     pub until: String,
 }
 
-/// A sync that is due at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Timer {
-    /// When it is due.
     pub due: Timestamp,
     /// Its purpose; `""` if it is for several events at once.
     pub purpose: String,
 }
 
-/// One cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CacheState {
@@ -256,7 +234,6 @@ pub struct CacheState {
     pub of: String,
     /// Whether it was listed. A resource that is followed on demand is not listed while no object needs it.
     pub synced: bool,
-    /// The version it has reached.
     pub version: u64,
     /// When the apiserver last sent something: an event, a bookmark or a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -270,7 +247,6 @@ pub struct CacheState {
     pub unreadable: BTreeMap<String, String>,
 }
 
-/// One replica of an operator, as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorStatus {
@@ -278,28 +254,21 @@ pub struct OperatorStatus {
     pub operator: String,
     /// Upstream's name of the controller: `deployment-controller`.
     pub controller: String,
-    /// The operator's own version.
     pub version: String,
     /// The version of Kubernetes whose behaviour it has.
     pub kubernetes: String,
-    /// The replica's role.
     pub role: Role,
     /// Its name in the Lease; `""` without an election.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub identity: String,
-    /// When the answer was made.
     pub time: Timestamp,
-    /// Its caches.
     pub caches: Vec<CacheState>,
-    /// Its queues.
     pub queues: Vec<QueueState>,
 }
 
-/// One queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueState {
-    /// As in the metrics.
     pub name: String,
     /// How many keys wait to be taken.
     pub waiting: usize,
@@ -310,20 +279,15 @@ pub struct QueueState {
     pub processing: usize,
     /// How many keys failed last time.
     pub failing: usize,
-    /// The last failure of any key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<Failure>,
 }
 
-/// A sync that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// The key.
     pub key: String,
-    /// When the sync began.
     pub time: Timestamp,
-    /// The error.
     pub error: String,
 }
 
@@ -333,9 +297,7 @@ pub struct Failure {
 pub struct ShadowReport {
     /// `deployment-operator`.
     pub operator: String,
-    /// The operator's own version.
     pub version: String,
-    /// When the answer was made.
     pub time: Timestamp,
     /// Whether every cache is synced and every key that was there at the start was looked at.
     pub complete: bool,
@@ -356,7 +318,6 @@ pub struct ShadowReport {
 pub struct Difference {
     /// The queue whose key it is.
     pub queue: String,
-    /// The key that wants it.
     pub key: String,
     /// `create`, `update`, `patch`, `delete` or `deletecollection`.
     pub verb: String,
@@ -364,7 +325,6 @@ pub struct Difference {
     pub resource: String,
     /// `namespace/name`; of a creation under a generated name, its prefix.
     pub object: String,
-    /// The stages of the decision.
     pub stages: Vec<Stage>,
     /// The fields in which the object differs from the write; none for a creation or a deletion.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -373,7 +333,6 @@ pub struct Difference {
     pub since: Timestamp,
 }
 
-/// One field of a write.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldDifference {

@@ -14,18 +14,14 @@ pub struct Names {
     pub event_source: &'static str,
 }
 
-/// All facts of one operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Its names.
     pub names: Names,
     /// Its queues, by upstream's names where upstream has them.
     pub queues: &'static [Queue],
     /// Upstream's queues that are no queues here.
     pub queues_without: &'static [&'static str],
-    /// The kinds it acts on.
     pub acts_on: &'static [Acts],
-    /// The finalizers it removes.
     pub finalizers: &'static [Finalizer],
     /// The differences from upstream that a shadow shows at rest.
     pub differences: &'static [KnownDifference],
@@ -43,7 +39,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// No facts.
     pub const NONE: Self = Self {
         names: Names { operator: "", controller: "", event_source: "" },
         queues: &[],
@@ -59,10 +54,8 @@ impl Facts {
     };
 }
 
-/// A queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
-    /// Its name in metrics and answers.
     pub name: &'static str,
     /// The kind whose objects its keys name.
     pub kind: Option<&'static str>,
@@ -80,14 +73,12 @@ impl Queue {
     }
 }
 
-/// A kind that an operator acts on.
 #[derive(Clone, Copy, Debug)]
 pub struct Acts {
     /// Its API group; `*` for all.
     pub group: &'static str,
     /// The kind; `*` for all.
     pub kind: &'static str,
-    /// The objects of the kind that it acts on.
     pub which: Which,
     /// Whether it is the first to ask about an object of this kind. One operator is.
     pub keeps: bool,
@@ -106,12 +97,10 @@ impl Acts {
         Self { keeps: true, ..Self::on(group, kind) }
     }
 
-    /// A kind that this operator keeps, with a status of its own.
     pub const fn keeps_with_status(group: &'static str, kind: &'static str) -> Self {
         Self { own_status: true, ..Self::keeps(group, kind) }
     }
 
-    /// Only these objects of the kind.
     #[must_use]
     pub const fn only(self, which: Which) -> Self {
         Self { which, ..self }
@@ -121,20 +110,14 @@ impl Acts {
 /// The objects of a kind that an operator acts on.
 #[derive(Clone, Copy, Debug)]
 pub enum Which {
-    /// All.
     All,
-    /// Those with this text at this JSON pointer.
     WithText(&'static str, &'static str),
-    /// Those with this finalizer.
     WithFinalizer(&'static str),
-    /// Those with this condition, true.
     WithCondition(&'static str),
 }
 
-/// A finalizer that an operator removes.
 #[derive(Clone, Copy, Debug)]
 pub struct Finalizer {
-    /// The finalizer.
     pub name: &'static str,
     /// The condition of its removal, as `once …`; empty if there is nothing to explain.
     pub once: &'static str,
@@ -149,7 +132,6 @@ pub struct KnownDifference {
     pub resource: &'static str,
     /// The paths at which the object may differ; none for a deletion.
     pub paths: &'static [&'static str],
-    /// A part of the decision's text.
     pub decided: &'static str,
     /// The sentence of the operator's page that describes it.
     pub sentence: &'static str,
@@ -160,32 +142,21 @@ pub struct KnownDifference {
 pub struct Exception {
     /// Its file, below `src`.
     pub file: &'static str,
-    /// What it lacks.
     pub lacks: &'static [Lack],
-    /// The reason.
     pub why: &'static str,
 }
 
-/// What a controller lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
-    /// It records no decision.
     Record,
-    /// It has no key for an object.
     Key,
-    /// It previews nothing.
     Preview,
 }
 
-/// The memory of an operator in a cluster of the size that `docs/operating.md` names.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// What it keeps.
     pub keeps: &'static str,
-    /// The bytes of each.
     pub bytes: &'static str,
-    /// The request, as Kubernetes writes it.
     pub request: &'static str,
-    /// The limit.
     pub limit: &'static str,
 }

@@ -9,7 +9,6 @@ use serde::{Deserialize, Deserializer};
 /// A count, or a percentage of a total that the user of the value knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IntOrPercent {
-    /// A count as it is.
     Int(i32),
     /// A percentage, without its sign.
     Percent(i32),
@@ -20,7 +19,6 @@ pub enum IntOrPercent {
 /// To which side a percentage of a total is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// Towards the next higher whole number.
     Up,
     /// Towards the next lower whole number.
     Down,

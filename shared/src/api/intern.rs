@@ -25,7 +25,6 @@ struct Table<T: ?Sized> {
 impl<T: ?Sized + Eq + Hash> Interner<T> {
     const FIRST_SWEEP: usize = 256;
 
-    /// An empty table.
     pub fn new() -> Self {
         Self { table: Mutex::new(Table { entries: HashSet::new(), sweep_at: Self::FIRST_SWEEP }) }
     }
@@ -81,12 +80,10 @@ pub struct Text(Arc<str>);
 static TEXTS: LazyLock<Interner<str>> = LazyLock::new(Interner::new);
 
 impl Text {
-    /// The shared copy of `text`.
     pub fn new(text: &str) -> Self {
         Self(TEXTS.intern(text))
     }
 
-    /// The string itself.
     pub fn as_str(&self) -> &str {
         &self.0
     }

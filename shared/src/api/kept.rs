@@ -13,16 +13,13 @@ use serde_json::value::RawValue;
 /// A cache keeps JSON of at most this many bytes.
 pub const KEPT_BYTES_MAX: usize = 64 * 1024;
 
-/// Stands for a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest {
     sha256: [u8; 32],
-    /// The length of the text.
     pub bytes: usize,
 }
 
 impl Digest {
-    /// The digest of a text.
     pub fn of(text: &str) -> Self {
         let mut sha256 = [0; 32];
         sha256.copy_from_slice(digest(&SHA256, text.as_bytes()).as_ref());
@@ -38,7 +35,6 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// JSON as a cache keeps it.
 #[derive(Clone)]
 pub enum Kept {
     /// All of it. A live read gives it at any size.
@@ -48,7 +44,6 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// The JSON, or its digest if it is too large.
     pub fn new(json: Box<RawValue>) -> Self {
         if json.get().len() > KEPT_BYTES_MAX { Self::Digest(Digest::of(json.get())) } else { Self::Whole(json) }
     }

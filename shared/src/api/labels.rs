@@ -18,7 +18,6 @@ pub struct Labels(Arc<LabelSet>);
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct LabelSet {
     keys: Arc<[Text]>,
-    /// In the order of the keys.
     values: Box<[Text]>,
 }
 
@@ -51,7 +50,6 @@ impl Labels {
         keys.iter().map(Text::as_str).zip(values.iter().map(Text::as_str))
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.keys.is_empty()
     }

@@ -7,10 +7,8 @@ use serde::Deserialize;
 use crate::api::object::Meta;
 use crate::api::resource::NAMESPACES;
 
-/// A namespace.
 #[derive(Debug, Deserialize)]
 pub struct Namespace {
-    /// The whole view.
     pub metadata: Meta,
 }
 

@@ -31,7 +31,6 @@ impl Owner {
     }
 }
 
-/// An ownerReference as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerReference<'a> {
@@ -55,7 +54,6 @@ pub struct Claim<T> {
 }
 
 impl<T> Claim<T> {
-    /// Whether there is nothing to write.
     pub fn is_settled(&self) -> bool {
         let Self { owned: _, adopt, release } = self;
         adopt.is_empty() && release.is_empty()

@@ -25,16 +25,12 @@ pub const LIVE: &str = "status.phase!=Succeeded,status.phase!=Failed";
 /// The condition of a pod that something outside of it is about to end.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
-/// `status.phase`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub enum Phase {
     /// Accepted, not all containers started.
     Pending,
-    /// Bound to a node, containers started.
     Running,
-    /// All containers ended well.
     Succeeded,
-    /// All containers ended, one of them badly.
     Failed,
     /// The node does not answer.
     Unknown,
@@ -53,21 +49,17 @@ impl Phase {
     }
 }
 
-/// The condition of type Ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Readiness {
     /// The condition is missing, or its status is not True.
     #[default]
     NotReady,
-    /// Its status is True.
     Ready {
-        /// Its lastTransitionTime, if it has one.
         since: Option<Time>,
     },
 }
 
 impl Readiness {
-    /// Whether the pod is ready.
     pub const fn is_ready(self) -> bool {
         matches!(self, Self::Ready { .. })
     }
@@ -106,7 +98,6 @@ impl Readiness {
 /// The conditions of a pod that count; read from `status.conditions`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// The condition of type Ready.
     pub readiness: Readiness,
     /// Whether the scheduler has found no node for it: the condition of type PodScheduled is False.
     pub is_unschedulable: bool,
@@ -161,7 +152,6 @@ impl<'de> Deserialize<'de> for Conditions {
 pub struct DeletionCost(pub i32);
 
 impl DeletionCost {
-    /// The annotation's key.
     pub const ANNOTATION: &'static str = "controller.kubernetes.io/pod-deletion-cost";
 
     /// Reads the annotation's value; a text that is no number, or starts with `+` or a needless `0`, counts as 0.
@@ -173,7 +163,6 @@ impl DeletionCost {
     }
 }
 
-/// Reads the one annotation, skips the others.
 impl<'de> Deserialize<'de> for DeletionCost {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
@@ -204,18 +193,14 @@ struct Str<'a>(#[serde(borrow)] Cow<'a, str>);
 /// The highest restart counts in a pod; more restarts are deleted first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Restarts {
-    /// Of the regular containers.
     pub containers: i32,
-    /// Of the init containers that restart always.
     pub sidecars: i32,
 }
 
 /// The fields that a view of a pod must have, and the questions they answer.
 pub trait PodView: Object {
-    /// `status.phase`.
     fn phase(&self) -> Phase;
 
-    /// The condition of type Ready.
     fn readiness(&self) -> Readiness;
 
     /// Whether it counts as a replica: not ended, not being deleted.

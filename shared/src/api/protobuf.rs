@@ -33,7 +33,6 @@ struct TypeMeta {
     kind: String,
 }
 
-/// Whether an answer is protobuf at all.
 pub(crate) fn is_protobuf(body: &[u8]) -> bool {
     body.starts_with(MAGIC)
 }
@@ -61,7 +60,6 @@ pub fn list(body: &[u8]) -> Result<(Value<'_>, Vec<Value<'_>>), Error> {
     Ok((metadata, items))
 }
 
-/// The table that is found for this kind.
 fn table_of(
     TypeMeta { api_version, kind }: &TypeMeta,
     find: fn(&str, &str) -> Option<&'static Table>,

@@ -56,7 +56,6 @@ impl Quantity {
     /// Zero, printed as `0`.
     pub const ZERO: Self = Self { mantissa: 0, scale: 0, format: Format::DecimalSi };
 
-    /// The value `mantissa` × 10^`scale`.
     pub fn new(mantissa: i128, scale: i32, format: Format) -> Self {
         let (mut mantissa, mut scale) = (mantissa, if mantissa == 0 { 0 } else { scale });
         while mantissa != 0 && mantissa % 10 == 0 && scale < i32::MAX {
@@ -66,7 +65,6 @@ impl Quantity {
         Self { mantissa, scale, format }
     }
 
-    /// How it prints.
     pub const fn format(&self) -> Format {
         self.format
     }

@@ -27,7 +27,6 @@ impl<'a> RawObject<'a> {
         serde_json::from_str::<Option<Self>>(json.get()).map(Option::unwrap_or_default)
     }
 
-    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -37,7 +36,6 @@ impl<'a> RawObject<'a> {
         self.0.iter().rev().find(|(candidate, _)| candidate == key).map(|(_, value)| &**value)
     }
 
-    /// Takes the entry out.
     pub fn remove(&mut self, key: &str) {
         self.0.retain(|(candidate, _)| candidate != key);
     }

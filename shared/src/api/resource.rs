@@ -7,7 +7,6 @@ use std::fmt;
 
 use super::url::segment;
 
-/// One resource of one API version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource {
     /// `""` is the core group.
@@ -18,7 +17,6 @@ pub struct Resource {
     pub kind: Cow<'static, str>,
     /// For example `replicasets`, as in paths and RBAC rules.
     pub plural: Cow<'static, str>,
-    /// Whether its objects live in namespaces.
     pub namespaced: bool,
 }
 
@@ -97,14 +95,10 @@ pub const REPLICATION_CONTROLLERS: Resource =
     Resource::namespaced("", "v1", "ReplicationController", "replicationcontrollers");
 /// `v1` `Event`.
 pub const EVENTS: Resource = Resource::namespaced("", "v1", "Event", "events");
-/// `apps/v1` `ReplicaSet`.
 pub const REPLICA_SETS: Resource = Resource::namespaced("apps", "v1", "ReplicaSet", "replicasets");
-/// `apps/v1` `Deployment`.
 pub const DEPLOYMENTS: Resource = Resource::namespaced("apps", "v1", "Deployment", "deployments");
-/// `apps/v1` `ControllerRevision`.
 pub const CONTROLLER_REVISIONS: Resource =
     Resource::namespaced("apps", "v1", "ControllerRevision", "controllerrevisions");
-/// `batch/v1` `Job`.
 pub const JOBS: Resource = Resource::namespaced("batch", "v1", "Job", "jobs");
 /// `v1` `Node`.
 pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");
@@ -112,10 +106,8 @@ pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");
 pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "configmaps");
 /// `v1` `Secret`.
 pub const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
-/// `certificates.k8s.io/v1` `CertificateSigningRequest`.
 pub const CERTIFICATE_SIGNING_REQUESTS: Resource =
     Resource::cluster_scoped("certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests");
-/// `coordination.k8s.io/v1` `Lease`.
 pub const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
 
 #[cfg(test)]

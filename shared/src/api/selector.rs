@@ -42,7 +42,6 @@ impl LabelSelector {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabelSelectorRequirement {
-    /// The label's key.
     pub key: Text,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: Text,
@@ -132,7 +131,6 @@ impl Selector {
         Self(Matching::Nothing)
     }
 
-    /// Whether an object with these labels is selected.
     pub fn matches(&self, labels: &Labels) -> bool {
         match &self.0 {
             Matching::Nothing => false,
@@ -166,7 +164,6 @@ impl Selector {
         })
     }
 
-    /// Whether every object is selected.
     pub fn is_empty(&self) -> bool {
         match &self.0 {
             Matching::Nothing => false,

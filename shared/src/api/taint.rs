@@ -15,15 +15,12 @@ use crate::api::intern::Text;
 pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
 /// The node is not heard of.
 pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// A person has cordoned the node.
 pub const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
-/// The node runs out of memory.
 pub const MEMORY_PRESSURE: &str = "node.kubernetes.io/memory-pressure";
 /// The node runs out of room on its disks.
 pub const DISK_PRESSURE: &str = "node.kubernetes.io/disk-pressure";
 /// The node has no network yet.
 pub const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
-/// The node runs out of process ids.
 pub const PID_PRESSURE: &str = "node.kubernetes.io/pid-pressure";
 /// The node has failed for good, as a person says.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
@@ -32,11 +29,9 @@ pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Taint {
-    /// Its key.
     pub key: Text,
     /// Its value; mostly `""`.
     pub value: Text,
-    /// Its effect.
     pub effect: TaintEffect,
 }
 
@@ -47,7 +42,6 @@ pub enum TaintEffect {
     #[default]
     #[serde(rename = "")]
     Unset,
-    /// No new ones come.
     NoSchedule,
     /// New ones come if there is no better node.
     PreferNoSchedule,
@@ -73,9 +67,7 @@ impl TaintEffect {
 /// A taint that a controller knows: of a key and an effect a node has one at most, whatever its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KnownTaint {
-    /// Its key.
     pub key: &'static str,
-    /// Its effect.
     pub effect: TaintEffect,
 }
 
@@ -106,7 +98,6 @@ pub struct Toleration {
     pub key: Text,
     /// How the values of the taints compare with its own.
     pub operator: TolerationOperator,
-    /// Its value.
     pub value: Text,
     /// The effect of the taints; [`TaintEffect::Unset`] for any.
     pub effect: TaintEffect,
@@ -115,18 +106,14 @@ pub struct Toleration {
     pub seconds: Option<i64>,
 }
 
-/// How the values of taints compare with that of a toleration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 pub enum TolerationOperator {
-    /// They are the same.
     #[default]
     #[serde(alias = "")]
     Equal,
-    /// They may be any.
     Exists,
     /// They are lower numbers.
     Lt,
-    /// They are higher numbers.
     Gt,
     /// One that this build does not know: no taint is tolerated.
     #[serde(other)]

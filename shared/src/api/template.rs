@@ -102,7 +102,6 @@ impl PodTemplate {
         self.shared.content.is_large()
     }
 
-    /// The length of the text.
     pub fn bytes(&self) -> usize {
         match &self.shared.content {
             Content::Whole(json) => json.get().len(),
@@ -155,7 +154,6 @@ impl PodTemplate {
         self.place(place)?.get().map(|noted| **noted)
     }
 
-    /// Notes two numbers for [`Self::noted`].
     pub fn note(&self, place: usize, numbers: [u128; 2]) {
         if let Some(place) = self.place(place) {
             place.get_or_init(|| Box::new(numbers));
@@ -171,7 +169,6 @@ impl PodTemplate {
         self.pod_template_hash.as_deref()
     }
 
-    /// The labels of its pods.
     pub fn labels(&self) -> Labels {
         let hash = self.pod_template_hash.as_deref().map(|hash| (POD_TEMPLATE_HASH, hash));
         match &self.shared.content {
@@ -244,7 +241,6 @@ impl Shared {
 }
 
 impl Content {
-    /// Whether the canonical texts are equal.
     fn means_the_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Whole(json), Self::Whole(other)) => canonical::text(json) == canonical::text(other),
@@ -275,7 +271,6 @@ impl Content {
     }
 }
 
-/// Equal as texts.
 impl PartialEq for Shared {
     fn eq(&self, other: &Self) -> bool {
         match (&self.content, &other.content) {
@@ -298,7 +293,6 @@ impl Hash for Shared {
     }
 }
 
-/// A template that says nothing.
 impl Default for PodTemplate {
     fn default() -> Self {
         Self::of(Box::default(), None)

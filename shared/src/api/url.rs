@@ -10,7 +10,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// RFC 3986's unreserved characters stay as they are, and the colon, which names of RBAC's objects like.
 const ESCAPED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
 
-/// One segment of a path.
 pub fn segment(text: &str) -> impl Display {
     utf8_percent_encode(text, &ESCAPED)
 }

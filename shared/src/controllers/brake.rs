@@ -46,21 +46,16 @@ pub fn share(text: &str) -> Result<f64, String> {
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(format!("must be from 0 to 1, but got {share}")) }
 }
 
-/// A deletion that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Held {
-    /// The group.
     pub group: Text,
     /// How many deletions of the group were granted within ten minutes.
     pub going: usize,
-    /// The size of the group.
     pub population: usize,
-    /// Its turn.
     pub until: Time,
 }
 
-/// The brake of one queue.
 pub struct Brake<U> {
     /// None if it is off.
     limits: Option<Limits>,
@@ -71,7 +66,6 @@ pub struct Brake<U> {
 }
 
 impl<U: Ord + Clone> Brake<U> {
-    /// The brake of this context's queue. A shadow has none: it deletes nothing, and lists all that it would delete.
     pub fn new(setup: &Setup, ctx: ControllerContext, limits: Limits) -> Self {
         let held = Counter::default();
         setup.metrics().register(HELD, HELD_HELP, held.clone());
@@ -113,7 +107,6 @@ impl<U: Ord + Clone> Brake<U> {
         Some(Requeue::After(again, PURPOSE))
     }
 
-    /// Drops a waiting deletion.
     pub fn withdraw(&self, unit: &U) {
         for (group, allowance) in &mut *self.groups() {
             logged(group, allowance, |allowance| allowance.withdraw(unit));

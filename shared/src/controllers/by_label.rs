@@ -30,7 +30,6 @@ pub struct ByLabel<T> {
 }
 
 impl<T: Object> ByLabel<T> {
-    /// Builds the informer, with the index besides those it has.
     pub fn new(mut objects: InformerBuilder<T>) -> (Self, Informer<T>) {
         let keys = Arc::new(RwLock::new(BTreeSet::<Text>::new()));
         let known = Arc::clone(&keys);

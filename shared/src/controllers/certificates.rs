@@ -4,9 +4,7 @@
 pub mod kubelet;
 pub mod request;
 
-/// The condition of an approved request.
 pub const APPROVED: &str = "Approved";
-/// The condition of a denied request.
 pub const DENIED: &str = "Denied";
 /// The condition of a request that its signer refused.
 pub const FAILED: &str = "Failed";

@@ -20,7 +20,6 @@ pub struct Claims<O, T> {
 }
 
 impl<O: Kind, T: Object> Claims<O, T> {
-    /// Builds the informers, with the indices that are needed here besides those they have.
     pub fn new(mut owners: InformerBuilder<O>, mut objects: InformerBuilder<T>) -> (Self, Informer<O>, Informer<T>) {
         let owners_by_namespace = owners.index_by_namespace();
         let objects_by_controller = objects.index_by_controller();

@@ -23,15 +23,11 @@ pub trait Abridged: Kind + Clone {
     fn completed(&self, spec: &RawValue) -> serde_json::Result<Self>;
 }
 
-/// The purpose of the live read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum NotCached {
     /// A step needs a template that is too large for the cache.
-    LargeTemplate {
-        /// Its size.
-        bytes: usize,
-    },
+    LargeTemplate { bytes: usize },
 }
 
 /// Plans to read the spec of an object, unless the cached one is complete.
@@ -55,7 +51,6 @@ pub async fn complete<T: Abridged>(control: &Control, cached: &Arc<T>) -> anyhow
     Ok(Arc::new(whole))
 }
 
-/// The pod template of a spec.
 pub fn template_of(spec: &RawValue) -> serde_json::Result<PodTemplate> {
     #[derive(Deserialize)]
     struct Spec {

@@ -15,11 +15,9 @@ use crate::working::events::{EventType, Recorder};
 
 /// A pod could not be created.
 pub const FAILED_CREATE: &str = "FailedCreate";
-/// A pod was created.
 pub const SUCCESSFUL_CREATE: &str = "SuccessfulCreate";
 /// A pod could not be deleted.
 pub const FAILED_DELETE: &str = "FailedDelete";
-/// A pod was deleted.
 pub const SUCCESSFUL_DELETE: &str = "SuccessfulDelete";
 
 /// Writes pods and tells of it; cheap to clone.
@@ -30,7 +28,6 @@ pub struct PodControl {
 }
 
 impl PodControl {
-    /// Writes with `control`, tells with `recorder`.
     pub fn new(control: Control, recorder: Recorder) -> Self {
         Self { control, recorder }
     }

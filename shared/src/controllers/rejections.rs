@@ -31,18 +31,15 @@ const TRIALS: usize = 3;
 /// So many rows are kept of one owner: the reasons come from outside.
 const ROWS_MAX: usize = 8;
 
-/// A pod that its node has rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
     /// The template that it was made from; `""` where its owner has one template at a time.
     pub template: Text,
     /// The node's reason, such as `OutOfcpu`.
     pub reason: Text,
-    /// When it was created.
     pub created: Option<Time>,
 }
 
-/// The event's message where a back-off begins.
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reason = &self.reason;
@@ -58,12 +55,10 @@ impl fmt::Display for Rejection {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rejections(Vec<Row>);
 
-/// Rejections in a row.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     template: Text,
     reason: Text,
-    /// How many.
     count: usize,
     /// How many delays they have cost.
     delays: u32,
@@ -75,22 +70,17 @@ struct Row {
     newest: Option<Time>,
 }
 
-/// Replacements that wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Held {
-    /// How many.
     pub pods: usize,
-    /// The nodes' reason.
     pub reason: Text,
-    /// The delay of now.
     pub delay_seconds: i64,
     /// Its end; none once it is over, where they wait for those that are under way.
     pub until: Option<Timestamp>,
 }
 
 impl Rejections {
-    /// Whether no rejection counts.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -124,7 +114,6 @@ impl Rejections {
         self.0.len() - 1
     }
 
-    /// Forgets the rows that have ended. `runs` gives when the newest pod of a template was created that runs.
     pub fn forget(&mut self, runs: impl Fn(&str) -> Option<Time>, now: Timestamp) {
         self.0.retain(|row| now < row.end() && runs(&row.template) <= row.newest);
     }
@@ -157,7 +146,6 @@ impl Rejections {
         Some(Duration::try_from(now.duration_until(next)).unwrap_or_default())
     }
 
-    /// The rows that have cost a delay.
     fn delayed(&self) -> impl Iterator<Item = &Row> {
         self.0.iter().filter(|row| row.delays > 0)
     }
@@ -174,7 +162,6 @@ impl Row {
         2_i64.checked_pow(self.delays.saturating_sub(1)).unwrap_or(LONGEST_SECONDS).min(LONGEST_SECONDS)
     }
 
-    /// When it is forgotten.
     fn end(&self) -> Timestamp {
         after(self.last, FORGOTTEN_AFTER)
     }

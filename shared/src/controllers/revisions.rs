@@ -43,12 +43,9 @@ const PREFIX_MAX: usize = 223;
 /// template, and are needed only where a pod is made of an earlier one.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ControllerRevision {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Its place in the history.
     #[serde(default)]
     pub revision: i64,
-    /// Its data, as far as they are compared.
     #[serde(default)]
     pub data: Fingerprint,
 }
@@ -77,12 +74,10 @@ impl ControllerRevision {
 pub struct Annotations(Box<RawValue>);
 
 impl Annotations {
-    /// The JSON, if there are any.
     pub fn json(&self) -> Option<&RawValue> {
         Some(&*self.0).filter(|json| json.get() != "null")
     }
 
-    /// The value of one.
     pub fn get(&self, name: &str) -> Option<String> {
         let mut all: BTreeMap<String, String> = serde_json::from_str(self.0.get()).ok()?;
         all.remove(name)
@@ -95,16 +90,11 @@ impl fmt::Debug for Annotations {
     }
 }
 
-/// A revision that is to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewRevision {
-    /// The owner's name and a hash.
     pub name: String,
-    /// The template's labels, and one with the hash.
     pub labels: Labels,
-    /// The template.
     pub data: Data,
-    /// Its place in the history.
     pub revision: i64,
 }
 

@@ -32,7 +32,6 @@ impl StatusThrottle {
         written.get(key).and_then(|at| left_of(INTERVAL, *at, now))
     }
 
-    /// Note that a status was written.
     pub fn wrote(&self, key: &Key, now: Timestamp) {
         let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if written.len() >= MANY {
@@ -41,7 +40,6 @@ impl StatusThrottle {
         written.insert(key.clone(), now);
     }
 
-    /// Forget an object that is gone.
     pub fn forget(&self, key: &Key) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }

@@ -17,40 +17,30 @@ use crate::working::control::{Patch, Preconditions, Written};
 pub enum Retry {
     /// None: the next sync writes the status.
     Never,
-    /// A newer version of the object.
     OnConflict,
-    /// Every failure.
     OnError,
 }
 
-/// The status that a sync wants to write.
 #[derive(Debug)]
 pub struct NewStatus<'a> {
-    /// The object.
     pub key: &'a Key,
-    /// The object's identity.
     pub uid: Uid,
     /// The version of the object that the status was decided on.
     pub version: ResourceVersion,
-    /// The change.
     pub patch: Patch,
     /// Whether it has nothing new but counts on the way to the end state, and the sync has not failed.
     pub can_wait: bool,
 }
 
-/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusWrite {
-    /// The status is written, with this version.
     Stored(ResourceVersion),
     /// The status is to be written by a sync after this time.
     Waits(Duration),
-    /// The object is gone and needs no status.
     Gone,
 }
 
 impl StatusWrite {
-    /// The timer of the next write.
     pub fn timer(self) -> Option<(Duration, &'static str)> {
         match self {
             Self::Waits(delay) => Some((delay, NEXT_STATUS)),
@@ -59,7 +49,6 @@ impl StatusWrite {
     }
 }
 
-/// Writes the statuses of one kind.
 pub struct StatusWriter {
     resource: Resource,
     retry: Retry,
@@ -68,7 +57,6 @@ pub struct StatusWriter {
 }
 
 impl StatusWriter {
-    /// A writer for the objects of this resource.
     pub fn new(resource: Resource, retry: Retry, ctx: ControllerContext) -> Self {
         Self { resource, retry, ctx, throttle: StatusThrottle::default() }
     }

@@ -71,7 +71,6 @@ impl<Q: Ord + Clone, A: Clone> Answers<Q, A> {
         asked
     }
 
-    /// Whoever asks this from now on gets another answer.
     pub fn forget(&self, question: &Q) {
         self.questions().remove(question);
     }

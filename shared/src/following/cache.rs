@@ -16,7 +16,6 @@ use crate::api::object::{ControllerRef, Key, Kind, Meta, Object, ResourceVersion
 /// A value that an index finds objects by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IndexValue {
-    /// For example the uid of a controller.
     Uid(Uid),
     /// For example the name of a namespace or a node.
     Text(Text),
@@ -39,7 +38,6 @@ impl<T> Default for Indices<T> {
 }
 
 impl<T: Object> Indices<T> {
-    /// Adds an index.
     pub fn add(&mut self, index: impl Fn(&T, &mut dyn FnMut(IndexValue)) + Send + Sync + 'static) -> IndexId {
         self.0.push(Box::new(index));
         IndexId(self.0.len() - 1)
@@ -59,7 +57,6 @@ impl<T: Object> Indices<T> {
         })
     }
 
-    /// Adds an index by namespace.
     pub fn add_namespace(&mut self) -> IndexId {
         self.add(|object, emit| emit(IndexValue::Text(Text::new(object.meta().namespace()))))
     }
@@ -90,7 +87,6 @@ impl Part {
     /// How many parts a cache can have.
     pub(crate) const MAX: u8 = 32;
 
-    /// All numbers of parts.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         (0..Self::MAX).map(Self)
     }
@@ -173,16 +169,12 @@ impl<T: Object> PartialEq for ByKey<T> {
 
 impl<T: Object> Eq for ByKey<T> {}
 
-/// A change of one object.
 #[derive(Debug)]
 pub enum Change<'a, T> {
-    /// The object is new.
     Added(&'a Arc<T>),
     /// The object (the same uid) has a new state.
     Updated {
-        /// The former state.
         old: &'a Arc<T>,
-        /// The new state.
         new: &'a Arc<T>,
     },
     /// The object is gone; this is its last known state.
@@ -216,7 +208,6 @@ impl<'a, T> Change<'a, T> {
 }
 
 impl<T: Object> Cache<T> {
-    /// An empty cache.
     pub fn new(indices: Indices<T>) -> Self {
         let Indices(index_fns) = indices;
         let indices = index_fns.iter().map(|_| HashMap::new()).collect();
@@ -234,7 +225,6 @@ impl<T: Object> Cache<T> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The object of this key.
     pub fn get(&self, key: &Key) -> Option<Arc<T>> {
         self.read().objects.get(key).map(|entry| Arc::clone(&entry.object))
     }
@@ -296,7 +286,6 @@ impl<T: Object> Cache<T> {
         self.by_index(index, &IndexValue::Text(Text::new(namespace)))
     }
 
-    /// All objects, by key.
     pub fn all(&self) -> Vec<Arc<T>> {
         let mut objects: Vec<Arc<T>> = self.read().objects.values().map(|entry| Arc::clone(&entry.object)).collect();
         objects.sort_unstable_by(|a, b| a.meta().key.cmp(&b.meta().key));
@@ -308,7 +297,6 @@ impl<T: Object> Cache<T> {
         self.read().objects.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -318,12 +306,10 @@ impl<T: Object> Cache<T> {
         *self.progress.borrow()
     }
 
-    /// A receiver to wait for progress with.
     pub fn subscribe(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// The sender of progress.
     pub(crate) fn progress_sender(&self) -> watch::Sender<Progress> {
         self.progress.clone()
     }

@@ -26,7 +26,6 @@ pub(crate) use parts::Parts;
 /// How much of a resource is followed for the objects that need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// All of it.
     Cluster,
     /// The namespaces of these objects; all of it where they are many.
     Namespaces,
@@ -76,7 +75,6 @@ impl Demand {
         (self.0.need.subscribe(), self.0.changed.subscribe())
     }
 
-    /// Wakes those that wait for a list.
     pub(crate) fn has_changed(&self) {
         self.0.changed.send_modify(|changes| *changes += 1);
     }
@@ -91,7 +89,6 @@ impl Demand {
         self.0.extent.numbers()
     }
 
-    /// The collections that are followed at the moment.
     pub(crate) fn collections(&self) -> Vec<Collection> {
         self.parts().collections().cloned().collect()
     }

@@ -99,7 +99,6 @@ impl Feeder {
         feeds
     }
 
-    /// The collections that are followed at the moment.
     pub(crate) fn collections(&self) -> Vec<Collection> {
         self.feeds().clone()
     }
@@ -148,7 +147,6 @@ pub struct Running {
 }
 
 impl Running {
-    /// Whether the resource was listed.
     pub fn is_synced(&self) -> bool {
         self.follow.progress.borrow().synced
     }

@@ -19,7 +19,6 @@ use crate::transport::client::Client;
 /// How long work waits for kinds that discovery has found: one that cannot be listed holds up no other.
 const FEEDS_MAX: Duration = Duration::from_secs(10);
 
-/// Everything that a process follows.
 #[derive(Clone, Default)]
 pub(crate) struct Followed {
     caches: Vec<Collection>,

@@ -23,9 +23,7 @@ pub struct Health {
     unreadable: Mutex<BTreeMap<Key, String>>,
     unhandled: Mutex<BTreeSet<Key>>,
     failing: Mutex<Option<String>>,
-    /// Ends a running watch.
     pub(crate) reconnect: Notify,
-    /// Ends a back-off.
     pub(crate) retry: Notify,
     wanted_list: AtomicU64,
     listed_from: Mutex<Option<Instant>>,
@@ -123,7 +121,6 @@ impl Health {
         is_older
     }
 
-    /// Notes that a watch is asked for.
     pub(crate) fn begins_watch(&self) {
         *self.watched_from.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
@@ -144,7 +141,6 @@ impl Health {
         wanted
     }
 
-    /// Ends a back-off.
     pub(crate) fn retry(&self) {
         self.retry.notify_one();
     }

@@ -172,7 +172,6 @@ pub struct InformerBuilder<T> {
 }
 
 impl<T: Kind> InformerBuilder<T> {
-    /// All objects of the view's kind.
     pub fn new() -> Self {
         Self::of(T::RESOURCE)
     }
@@ -225,7 +224,6 @@ impl<T: Object> InformerBuilder<T> {
         self
     }
 
-    /// Adds an index.
     pub fn index(&mut self, index: impl Fn(&T, &mut dyn FnMut(IndexValue)) + Send + Sync + 'static) -> IndexId {
         self.indices.add(index)
     }
@@ -260,7 +258,6 @@ impl<T: Object> InformerBuilder<T> {
 }
 
 impl<T: Object> Informer<T> {
-    /// The cache that this informer fills.
     pub fn cache(&self) -> Arc<Cache<T>> {
         Arc::clone(&self.cache)
     }
@@ -303,12 +300,10 @@ impl<T: Object> Informer<T> {
         self.handlers.at_any_time.push(Box::new(handler));
     }
 
-    /// To bring the cache up to a moment.
     pub(crate) fn collection(&self) -> Collection {
         Collection::new(&self.source, self.follow())
     }
 
-    /// This informer's health, which outlives it.
     pub fn health(&self) -> Arc<Health> {
         Arc::clone(&self.source.health)
     }

@@ -46,7 +46,6 @@ const SHORT_WATCH: Duration = Duration::from_secs(1);
 ///
 /// All calls come from one task, in the server's order; they must be quick and must not block.
 pub trait Store<T>: Send + Sync + 'static {
-    /// A new state of an object, known or not.
     fn apply(&self, object: Arc<T>);
     /// An object is gone; this is its last state.
     fn delete(&self, last: Arc<T>);
@@ -70,7 +69,6 @@ enum Stop {
     NoStreamingList,
     /// The server does not send this list as one complete protobuf answer.
     NoListInOne,
-    /// Anything else.
     Failed(String),
 }
 
@@ -108,7 +106,6 @@ async fn wait_out(backoff: Duration, health: &Health, came_back: &mut watch::Rec
     }
 }
 
-/// The objects of a streamed list so far.
 type Listed<T> = BTreeMap<Key, Arc<T>>;
 
 struct Reflector<T, S> {
@@ -122,7 +119,6 @@ struct Reflector<T, S> {
     version: Option<ResourceVersion>,
     /// Number of the last list that was begun.
     list: u64,
-    /// When that list was requested.
     list_begun: Instant,
     /// The version expired, and no event has come since.
     expired: bool,

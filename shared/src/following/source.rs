@@ -16,7 +16,6 @@ use crate::transport::client::Accept;
 /// The collection that an informer follows, and the form in which it asks for it.
 pub(crate) struct Source {
     pub(crate) resource: Resource,
-    /// Empty for all namespaces.
     pub(crate) namespace: Text,
     /// Whether to ask for a streamed list. The apiserver sorts all objects of the resource for one, whatever the selectors.
     pub(crate) streams_list: bool,
@@ -88,7 +87,6 @@ impl Source {
 #[derive(Clone)]
 pub struct Follow {
     pub(crate) resource: Resource,
-    /// Empty for all namespaces.
     pub(crate) namespace: Text,
     pub(crate) field_selector: Cow<'static, str>,
     pub(crate) label_selector: Cow<'static, str>,

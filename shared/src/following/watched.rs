@@ -18,7 +18,6 @@ struct Lists {
 }
 
 impl Watched {
-    /// Adds an informer.
     pub fn add(&self, follow: Follow) {
         let Lists { followed, .. } = &mut *self.lists();
         followed.retain(|follow| follow.is_running());
@@ -34,7 +33,6 @@ impl Watched {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The informers of a resource.
     pub(crate) fn of(&self, resource: &Resource) -> Vec<Arc<Follow>> {
         self.lists().followed.iter().filter(|follow| follow.resource == *resource).map(Arc::clone).collect()
     }

@@ -24,7 +24,6 @@ use crate::working::decisions::Decisions;
 use crate::working::queue::{self, Queue};
 use crate::working::worker::Controller;
 
-/// Explains the keys of one queue.
 pub(crate) struct KeyExplainer {
     queue: Queue,
     decisions: Decisions,
@@ -82,7 +81,6 @@ pub(crate) struct Explainer {
 }
 
 impl Explainer {
-    /// The explanation of one object.
     pub(crate) fn explain(&self, object: Subject) -> Explanation {
         let now = self.clock.now();
         let namespace = object.namespace.clone();
@@ -98,7 +96,6 @@ impl Explainer {
         }
     }
 
-    /// The state of this replica.
     pub(crate) fn status(&self) -> OperatorStatus {
         let now = self.clock.now();
         OperatorStatus {
@@ -114,7 +111,6 @@ impl Explainer {
         }
     }
 
-    /// The role of this replica at the moment.
     pub(crate) fn role(&self) -> Role {
         match self.mode {
             Mode::Shadow => Role::Shadow,

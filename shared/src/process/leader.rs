@@ -46,9 +46,7 @@ const REASON: &str = "LeaderElection";
 /// The candidate, the Lease, and the times of an election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Election {
-    /// Namespace and name of the Lease.
     pub lease: Key,
-    /// The unique name of this process.
     pub identity: String,
     /// How long a Lease lasts without a renewal, in whole seconds.
     pub lease_duration: Duration,
@@ -79,28 +77,14 @@ impl Election {
 /// The reason why this process lost the lead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// Another process holds the Lease.
     #[error("lease {lease} is held by {holder}")]
-    Taken {
-        /// Its namespace and name.
-        lease: Key,
-        /// The new holder.
-        holder: String,
-    },
+    Taken { lease: Key, holder: String },
     /// The Lease was released, deleted, or held for a while by another process, which may have written.
     #[error("lease {lease} was not held all the time")]
-    Interrupted {
-        /// Its namespace and name.
-        lease: Key,
-    },
+    Interrupted { lease: Key },
     /// It could not be renewed in time.
     #[error("lease {lease} could not be renewed within {limit:?}")]
-    Expired {
-        /// Its namespace and name.
-        lease: Key,
-        /// The renew deadline.
-        limit: Duration,
-    },
+    Expired { lease: Key, limit: Duration },
 }
 
 /// Health check that fails once a leader has long neither renewed its Lease nor exited. The process is stuck then, and
@@ -150,7 +134,6 @@ impl Term {
         renewed.is_none_or(|at| at.elapsed() >= self.lease_duration)
     }
 
-    /// A term of a test, renewed then.
     #[cfg(test)]
     pub(crate) fn of_test(renewed: Option<Instant>) -> Self {
         Self { lease_duration: Duration::from_secs(15), renewed: Arc::new(Mutex::new(renewed)) }
@@ -164,7 +147,6 @@ impl Gate for Term {
     }
 }
 
-/// One candidate, or the leader.
 pub struct Elector {
     election: Election,
     client: Client,
@@ -195,7 +177,6 @@ enum Attempt {
 }
 
 impl Elector {
-    /// A candidate that has sent no request yet. Give it a client that waits for no other request: see [`Client::ahead`].
     pub fn new(election: Election, client: Client, clock: Clock, recorder: Recorder, metrics: LeaderMetrics) -> Self {
         let watchdog = Watchdog {
             lease: election.lease.clone(),
@@ -237,12 +218,10 @@ impl Elector {
         Term { lease_duration, renewed: Arc::clone(&self.watchdog.renewed) }
     }
 
-    /// The identity of this candidate in the Lease.
     pub fn identity(&self) -> &str {
         &self.election.identity
     }
 
-    /// Namespace and name of the Lease.
     pub fn lease(&self) -> &Key {
         &self.election.lease
     }
@@ -367,7 +346,6 @@ impl Elector {
         LEASES.object_path(self.election.lease.namespace(), self.election.lease.name(), "")
     }
 
-    /// One try to acquire or renew.
     async fn attempt(&mut self) -> Attempt {
         let limit = self.election.answer_limit();
         // Other candidates count from when they see the renewal, which is later.
@@ -393,7 +371,6 @@ impl Elector {
         }
     }
 
-    /// Log a problem when it is new, and when it ends.
     fn note(&mut self, problem: Option<String>) {
         if problem != self.problem {
             let lock = &self.election.lease;
@@ -463,7 +440,6 @@ impl Elector {
         Ok(())
     }
 
-    /// Note the Lease as the server has it now.
     fn observe(&mut self, lease: Lease) {
         let now = Instant::now().into_std();
         let version = lease.meta().resource_version;

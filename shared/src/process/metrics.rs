@@ -54,12 +54,10 @@ struct Process {
     registry: Mutex<Registry>,
     families: Families,
     state: state::State,
-    /// By controller.
     own: Mutex<BTreeMap<&'static str, Arc<Mutex<Registry>>>>,
 }
 
 impl Metrics {
-    /// The metrics of a process of this name, and the part of the controller of this name.
     pub fn new(name: &'static str) -> Self {
         let mut registry = Registry::default();
         let families = Families::default();
@@ -159,7 +157,6 @@ impl Metrics {
         }
     }
 
-    /// The metrics of the event recorder.
     pub fn events(&self) -> EventMetrics {
         let counter = |outcome| self.families().events.get_or_create_owned(&[("outcome", outcome)]);
         EventMetrics {
@@ -200,7 +197,6 @@ struct Merged(BTreeMap<String, FamilyText>);
 
 #[derive(Default)]
 struct FamilyText {
-    /// Help and type.
     head: String,
     /// Each with its labels, in order.
     series: Vec<(String, f64)>,
@@ -242,7 +238,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a histogram with these buckets.
 #[derive(Clone)]
 struct Buckets(&'static [f64]);
 
@@ -333,7 +328,6 @@ impl Families {
     }
 }
 
-/// The metrics of one work queue.
 pub struct QueueMetrics {
     adds: Counter,
     depth: Gauge,
@@ -364,7 +358,6 @@ impl Observer for QueueMetrics {
     }
 }
 
-/// The metrics of one client.
 #[derive(Clone)]
 pub struct ClientMetrics {
     process: Arc<Process>,
@@ -428,7 +421,6 @@ impl EncodeLabelValue for Host {
     }
 }
 
-/// The metrics of one election.
 #[derive(Clone)]
 pub struct LeaderMetrics {
     is_leader: Gauge,
@@ -436,7 +428,6 @@ pub struct LeaderMetrics {
 }
 
 impl LeaderMetrics {
-    /// Whether this process leads from now on.
     pub fn leads(&self, is_leader: bool) {
         self.is_leader.set(i64::from(is_leader));
     }

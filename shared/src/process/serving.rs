@@ -51,7 +51,6 @@ pub use health::{Checks, Health, Probe};
 use places::{Places, Slot};
 pub use query::Query;
 
-/// The content type of JSON.
 pub const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
@@ -71,15 +70,12 @@ pub enum ServingError {
     /// `--tls-cert-file` or `--tls-private-key-file` cannot be used.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// The address cannot be listened on.
     #[error("cannot listen on {address} (--bind-address, --secure-port): {cause}")]
     Listen {
         /// `--bind-address` and `--secure-port`.
         address: SocketAddr,
-        /// The system's error.
         cause: io::Error,
     },
-    /// The client for the reviews cannot be made.
     #[error(transparent)]
     Client(#[from] ConfigError),
     /// The system gives no random bytes.
@@ -87,7 +83,6 @@ pub enum ServingError {
     Randomness,
 }
 
-/// A body in one piece or in several.
 type Content = UnsyncBoxBody<Bytes, Infallible>;
 type Read = Box<dyn Fn(&Query) -> Content + Send + Sync>;
 
@@ -114,7 +109,6 @@ impl Page {
 type Explain = Box<dyn Fn(Subject, &Query) -> Answer + Send + Sync>;
 type FindPage = Box<dyn Fn(&str) -> Option<Arc<Page>> + Send + Sync>;
 
-/// The page that a request is for.
 enum Found<'a> {
     Page(Arc<Page>),
     Why(&'a Explain, Subject),
@@ -124,7 +118,6 @@ enum Found<'a> {
     Check(Probe, String),
 }
 
-/// The pages that are served.
 pub struct Site {
     checks: Checks,
     verbosity: Verbosity,
@@ -134,7 +127,6 @@ pub struct Site {
 }
 
 impl Site {
-    /// Health by these checks, and the log level to see and change.
     pub fn new(checks: Checks, verbosity: Verbosity) -> Self {
         Self { checks, verbosity, pages: BTreeMap::new(), others: Box::new(|_| None), why: None }
     }
@@ -239,7 +231,6 @@ fn explanation(explanation: &(impl Serialize + fmt::Display), query: &Query) -> 
     Answer { code: StatusCode::OK, content_type: JSON, body }
 }
 
-/// The answer to a request.
 struct Answer {
     code: StatusCode,
     content_type: &'static str,
@@ -318,7 +309,6 @@ impl Server {
         Ok(Self { address, accepting: tokio::spawn(accept(listener, acceptor, visit)) })
     }
 
-    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

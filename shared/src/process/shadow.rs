@@ -36,11 +36,9 @@ use write::Write;
 const OF_SYNC_MAX: usize = 16;
 
 tokio::task_local! {
-    /// The sync that runs.
     static SYNC: RefCell<Watched>;
 }
 
-/// A running sync.
 #[derive(Default)]
 struct Watched {
     queue: &'static str,
@@ -144,7 +142,6 @@ impl Shadow {
         Shadowed { controller, shadow: self.clone(), queue: queue.clone() }
     }
 
-    /// Keeps the writes that a sync wanted, and returns when to sync the key again.
     async fn note(&self, queue: &'static str, key: &Key, watched: Watched) -> Option<Duration> {
         let Watched { stages, refused_at, wanted, more, .. } = watched;
         let subject = (queue, key.clone());
@@ -190,7 +187,6 @@ impl Shadow {
         }
     }
 
-    /// The report.
     pub fn report(&self) -> ShadowReport {
         let pending = self.pending();
         let looked_at = pending.looked_at().into_iter().map(|(queue, keys)| (queue.to_owned(), keys));
@@ -206,7 +202,6 @@ impl Shadow {
         }
     }
 
-    /// The same as JSON.
     pub(crate) fn to_json(&self) -> String {
         // A report is made of texts, numbers and times: JSON has a form for each.
         serde_json::to_string(&self.report()).unwrap_or_default()

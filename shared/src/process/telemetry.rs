@@ -35,7 +35,6 @@ const EVERYTHING: u8 = 6;
 /// From here on details of libraries are logged too, as client-go logs bodies of requests.
 const TRANSPORT: u8 = 8;
 
-/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// klog's: `I1121 11:11:00.123456       1 leader.rs:52] "Successfully acquired lease" lock="kube-system/x"`.
@@ -70,17 +69,14 @@ impl fmt::Display for LogFormat {
 pub struct Verbosity(Arc<AtomicU8>);
 
 impl Verbosity {
-    /// Starts at this level, which `--v` gives.
     pub fn new(level: u8) -> Self {
         Self(Arc::new(AtomicU8::new(level)))
     }
 
-    /// The current level.
     pub fn level(&self) -> u8 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Changes the level.
     pub fn set(&self, level: u8) {
         self.0.store(level, Ordering::Relaxed);
         tracing::callsite::rebuild_interest_cache();
@@ -128,11 +124,9 @@ pub struct Options {
     pub verbosity: u8,
     /// `--otlp-endpoint`.
     pub otlp_endpoint: Option<String>,
-    /// The clock of log lines.
     pub clock: Clock,
 }
 
-/// Logs and traces of this process.
 pub struct Telemetry {
     verbosity: Verbosity,
     traces: Option<Traces>,

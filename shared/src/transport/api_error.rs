@@ -21,29 +21,17 @@ pub enum ApiError {
     /// No whole answer came: whether a write happened is unknown.
     #[error("{method} {path}: {cause}")]
     Transport {
-        /// The request's method.
         method: String,
-        /// The request's path.
         path: String,
         /// The transport's error with all its causes, in one line.
         cause: String,
     },
     /// No answer in time: whether a write happened is unknown.
     #[error("{method} {path}: no answer within {limit:?}")]
-    Timeout {
-        /// The request's method.
-        method: String,
-        /// The request's path.
-        path: String,
-        /// The request's time limit.
-        limit: Duration,
-    },
-    /// The answer cannot be decoded.
+    Timeout { method: String, path: String, limit: Duration },
     #[error("{method} {path}: cannot read the answer: {cause}")]
     Decode {
-        /// The request's method.
         method: String,
-        /// The request's path.
         path: String,
         /// Where and why decoding stopped.
         cause: serde_json::Error,
@@ -51,9 +39,7 @@ pub enum ApiError {
     /// The answer is longer than any that this build reads.
     #[error("{method} {path}: the answer has more than {limit} bytes")]
     TooLarge {
-        /// The request's method.
         method: String,
-        /// The request's path.
         path: String,
         /// How many bytes are read.
         limit: usize,
@@ -88,15 +74,11 @@ impl<T> ResultExt<T> for Result<T, ApiError> {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Status {
-    /// The HTTP code.
     pub code: u16,
     /// One word that classifies the failure, such as `AlreadyExists`.
     pub reason: String,
-    /// The text for people.
     pub message: String,
-    /// Details of the failure.
     pub details: Option<StatusDetails>,
-    /// What an unsuccessful list says of itself.
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: StatusMeta,
 }
@@ -114,7 +96,6 @@ pub struct StatusMeta {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusDetails {
-    /// Each single cause.
     pub causes: Vec<StatusCause>,
     /// Seconds to wait before asking again; 0 where the server does not say.
     pub retry_after_seconds: u32,
@@ -126,9 +107,7 @@ pub struct StatusDetails {
 pub struct StatusCause {
     /// One word that classifies the cause, such as `NamespaceTerminating`.
     pub reason: String,
-    /// The text for people.
     pub message: String,
-    /// The field it is about.
     pub field: String,
 }
 
@@ -206,7 +185,6 @@ impl ApiError {
         self.has_reason("Conflict")
     }
 
-    /// RBAC, quota or admission refused.
     pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
     }

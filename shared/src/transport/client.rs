@@ -83,11 +83,9 @@ pub struct ClientOptions {
     pub qps: Option<f32>,
     /// Requests at once when `qps` limits.
     pub burst: u32,
-    /// Told of every request.
     pub observer: Option<RequestObserver>,
     /// The file of the CA that verifies the apiserver: see [`Access::ca_file`].
     pub ca_file: Option<PathBuf>,
-    /// Bearer tokens in the place of the configuration's.
     pub tokens: Option<Tokens>,
 }
 
@@ -96,7 +94,6 @@ pub struct ClientOptions {
 pub struct Limit {
     /// A second, on average.
     pub qps: f32,
-    /// At once.
     pub burst: u32,
 }
 
@@ -105,34 +102,18 @@ pub struct Limit {
 pub enum ConfigError {
     /// The kubeconfig cannot be read or does not say enough.
     #[error("cannot use kubeconfig {path}: {cause}")]
-    Kubeconfig {
-        /// Where it is.
-        path: String,
-        /// The fault in it.
-        cause: String,
-    },
+    Kubeconfig { path: String, cause: String },
     /// Neither `--kubeconfig` nor `--master` was given and this process runs in no pod.
     #[error("neither --kubeconfig nor --master is set, and not running in a pod with a ServiceAccount: {0}")]
     NotInCluster(String),
     /// `--master` is no URL.
     #[error("invalid --master {url:?}: {cause}")]
-    Master {
-        /// The flag's value.
-        url: String,
-        /// The fault in it.
-        cause: String,
-    },
+    Master { url: String, cause: String },
     /// The credentials or the CA do not work.
     #[error("cannot set up the connection to {url}: {cause}")]
-    Connection {
-        /// The apiserver's address.
-        url: String,
-        /// The error of the connection's set-up.
-        cause: String,
-    },
+    Connection { url: String, cause: String },
 }
 
-/// The apiserver, and the credentials for it.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// Both, as kube knows them.
@@ -195,7 +176,6 @@ fn parse_master(url: &str, default_scheme: &str) -> Result<http::Uri, ConfigErro
     Ok(uri)
 }
 
-/// Makes one connection more.
 type Connect = dyn Fn() -> Result<Connection, kube::Error> + Send + Sync;
 
 /// Sends requests; cheap to clone, all clones have the same connections.
@@ -378,17 +358,14 @@ impl Client {
         }
     }
 
-    /// POST of a JSON object, the answer decoded.
     pub async fn create<T: DeserializeOwned>(&self, path: &str, accept: Accept, body: Bytes) -> Result<T, ApiError> {
         self.typed(Call { method: Method::POST, path, content_type: Some(JSON), accept, body }).await
     }
 
-    /// PUT of a JSON object, the answer decoded.
     pub async fn replace<T: DeserializeOwned>(&self, path: &str, accept: Accept, body: Bytes) -> Result<T, ApiError> {
         self.typed(Call { method: Method::PUT, path, content_type: Some(JSON), accept, body }).await
     }
 
-    /// PATCH, the answer decoded.
     pub async fn patch<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -459,7 +436,6 @@ impl Client {
         }))
     }
 
-    /// One answer, decoded.
     async fn typed<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
         let mut call = Call { accept: call.accept.of_object(), ..call };
         let mut answer = self.whole(&call, ANSWER_BYTES_MAX).await;

@@ -13,18 +13,15 @@ use jiff::Timestamp;
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
-    /// The system's wall clock.
     #[expect(clippy::disallowed_methods, reason = "this is the place")]
     pub fn system() -> Self {
         Self(Arc::new(Timestamp::now))
     }
 
-    /// A clock that answers as `read` says.
     pub fn new(read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
 
-    /// The current time.
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }

@@ -23,10 +23,8 @@ use crate::transport::client::{Accept, Client};
 /// The core group's document, and that of all others.
 const PATHS: [&str; 2] = ["/api", "/apis"];
 
-/// One resource as one version serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// The resource.
     pub resource: Resource,
     /// For example `delete`, `deletecollection`, `list`.
     pub verbs: BTreeSet<Text>,
@@ -35,13 +33,11 @@ pub struct Served {
 }
 
 impl Served {
-    /// Whether the resource has all these verbs.
     pub fn has_verbs(&self, verbs: &[&str]) -> bool {
         verbs.iter().all(|verb| self.verbs.contains(*verb))
     }
 }
 
-/// The resources that the apiserver serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Discovery {
     /// Every resource in every version, in the server's order.

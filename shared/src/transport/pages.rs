@@ -26,7 +26,6 @@ pub struct Selection<'a> {
     pub from_cache: bool,
 }
 
-/// Calls a function with each object.
 pub(crate) async fn each_of<T: DeserializeOwned>(
     client: &Client,
     resource: &Resource,
@@ -86,7 +85,6 @@ pub(crate) async fn page_of_long_list<T: DeserializeOwned>(
     if offered.is_empty() { listed } else { pages.read(offered, each).await }
 }
 
-/// A list that is read in pages.
 struct Pages<'a> {
     client: &'a Client,
     resource: &'a Resource,

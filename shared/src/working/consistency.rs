@@ -39,7 +39,6 @@ const SWEEP_MIN: usize = 64;
 /// An object as the server stored it: its metadata, which is all that a write asks the server to answer.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Written {
-    /// The metadata as stored.
     pub metadata: Meta,
 }
 
@@ -53,11 +52,9 @@ impl Object for Written {
 /// One write of an object, as the server answered it.
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
-    /// The object's key.
     pub object: &'a Key,
     /// Its version after the write.
     pub version: ResourceVersion,
-    /// The labels of a created object.
     pub created_with: Option<&'a Labels>,
 }
 
@@ -94,7 +91,6 @@ impl Records {
     }
 }
 
-/// The writes of the syncs of one key.
 struct Record {
     uid: Uid,
     goals: Vec<(Arc<Follow>, Goal)>,
@@ -162,7 +158,6 @@ impl Record {
 }
 
 impl Consistency {
-    /// A record without writes. `client` looks for objects that a request with a lost answer may have created.
     pub fn new(client: Client, followed: Watched) -> Self {
         Self { client, followed, written: Mutex::default(), lookups: Lookups::default() }
     }
@@ -264,7 +259,6 @@ impl Behind {
         self.unlisted.iter().map(Demand::resource)
     }
 
-    /// Ends when the caches have caught up.
     pub async fn caught_up(self) {
         let Self { consistency, key, writes: _, unlisted } = self;
         for demand in unlisted {

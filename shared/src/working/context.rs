@@ -29,17 +29,14 @@ impl Deref for ControllerContext {
 }
 
 impl ControllerContext {
-    /// A context of these parts. [`Setup::context`](crate::process::run::Setup::context) makes one for a queue.
     pub fn new(control: Control, clock: Clock, recorder: Recorder, decisions: Decisions) -> Self {
         Self { control, clock, recorder, decisions }
     }
 
-    /// The time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Records a stage of the running sync of a key, with its reason, and logs it.
     pub fn decide(&self, key: &Key, plan: &impl Reasoned) {
         self.decisions.record(self.now(), key, plan);
     }
@@ -58,7 +55,6 @@ impl ControllerContext {
         self.recorder.event(&about, kind, reason, message);
     }
 
-    /// Reads and writes of this queue's syncs.
     pub fn control(&self) -> &Control {
         &self.control
     }

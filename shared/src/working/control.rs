@@ -94,9 +94,7 @@ pub fn aggregate(errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
 /// How a slow start ended.
 #[derive(Debug)]
 pub struct SlowStart<T, E> {
-    /// The results of the calls that succeeded.
     pub succeeded: Vec<T>,
-    /// The errors, all of one batch.
     pub failed: Vec<E>,
     /// How many calls were not made after a batch with a failure.
     pub skipped: usize,

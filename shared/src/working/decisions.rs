@@ -50,9 +50,7 @@ pub fn first_stage<P: Reasoned>(live_read: Option<LiveRead<impl Reason>>, plan: 
 /// A change of an object that led to a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// The object's resource.
     pub resource: &'static Resource,
-    /// The object's key.
     pub object: Key,
     /// Its version after the change.
     pub version: ResourceVersion,
@@ -83,12 +81,10 @@ pub struct Decisions {
     observer: Option<Observer>,
 }
 
-/// A key of a queue.
 type Subject = (&'static str, Key);
 
 #[derive(Default)]
 struct Records {
-    /// Records of running syncs.
     open: HashMap<Subject, Record>,
     closed: HashMap<Subject, History>,
     /// The keys of closed records, by their last change.
@@ -124,7 +120,6 @@ struct Record {
     cause: Option<Trigger>,
     wrote: Vec<Written>,
     more_written: u64,
-    /// Its place among all records.
     order: u64,
 }
 

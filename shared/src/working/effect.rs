@@ -14,10 +14,8 @@ use crate::working::decisions::Trigger;
 use crate::working::expectations::Expectations;
 use crate::working::queue::{Cause, Queue};
 
-/// One consequence of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Sync a key.
     Enqueue(Key, Cause),
     /// Sync a key after a while, for this purpose: see [`Queue::add_after`].
     EnqueueAfter(Key, Duration, &'static str),
@@ -54,7 +52,6 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// For a queue, with the control and the expectations of its syncs.
     pub fn new(queue: Queue, control: Control, expectations: Arc<Expectations>) -> Self {
         Self { queue, control, expectations }
     }

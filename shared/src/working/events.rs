@@ -28,12 +28,9 @@ use post::Poster;
 /// Upstream: `maxQueuedEvents`, staging/src/k8s.io/client-go/tools/record/event.go.
 const QUEUED_MAX: usize = 1000;
 
-/// Normal or Warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventType {
-    /// Information.
     Normal,
-    /// Something a person should look at.
     Warning,
 }
 
@@ -47,26 +44,21 @@ impl EventType {
     }
 }
 
-/// An event as a plan has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedEvent {
     /// The state of the object that it is about.
     pub about: ObjectReference,
-    /// Normal or Warning.
     pub kind: EventType,
     /// Upstream's word for it.
     pub reason: &'static str,
-    /// The text for people.
     pub message: String,
 }
 
 impl PlannedEvent {
-    /// A Normal event.
     pub fn normal(about: ObjectReference, reason: &'static str, message: String) -> Self {
         Self { about, kind: EventType::Normal, reason, message }
     }
 
-    /// A Warning.
     pub fn warning(about: ObjectReference, reason: &'static str, message: String) -> Self {
         Self { about, kind: EventType::Warning, reason, message }
     }
@@ -104,7 +96,6 @@ struct Queue {
     /// Boxed, for a channel allocates the room for 32 values when it is made.
     sender: mpsc::Sender<Box<Occurrence>>,
     is_full: AtomicBool,
-    /// Whether this process works.
     is_working: AtomicBool,
     clock: Clock,
     metrics: EventMetrics,
@@ -152,7 +143,6 @@ impl Recorder {
     }
 }
 
-/// The task that posts the queued events.
 pub struct Events {
     queue: Arc<Queue>,
     stop: CancellationToken,

@@ -69,7 +69,6 @@ impl fmt::Display for Outstanding {
 }
 
 impl Expectations {
-    /// None yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -113,7 +112,6 @@ impl Expectations {
         self.lock().clear();
     }
 
-    /// Forgets `key`: its object is gone, and a new one of the same name starts clean.
     pub fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }

@@ -31,7 +31,6 @@ pub(crate) use look::{Standing, Summary};
 pub enum Cause {
     /// A related object changed, the object was listed, or a timer fired.
     Event,
-    /// The object's spec changed.
     Edit,
 }
 
@@ -40,7 +39,6 @@ pub enum Cause {
 pub struct Backoff {
     /// After the first failure.
     pub first: Duration,
-    /// The longest wait.
     pub max: Duration,
 }
 
@@ -63,11 +61,9 @@ impl Backoff {
 pub trait Observer: Send + Sync {
     /// A key was added that was not waiting already.
     fn added(&self);
-    /// This many keys wait to be taken.
     fn depth(&self, keys: usize);
     /// A key was taken after this wait.
     fn dequeued(&self, waited: Duration);
-    /// A key was worked on for this long.
     fn worked(&self, took: Duration);
     /// A key is retried after a failure.
     fn retried(&self);
@@ -76,7 +72,6 @@ pub trait Observer: Send + Sync {
 /// How the sync of a key ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// It succeeded. The queue forgets the key's failures.
     Done,
     /// It succeeded. The key is synced again after this time, for this purpose, unless something adds it earlier.
     After(Duration, &'static str),
@@ -105,7 +100,6 @@ struct Shared {
     wake: Notify,
 }
 
-/// Whether a queue takes keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     /// No worker runs, so the queue takes no keys.
@@ -167,7 +161,6 @@ impl Queue {
         }
     }
 
-    /// The queue's name.
     pub fn name(&self) -> &'static str {
         self.shared.name
     }
@@ -305,7 +298,6 @@ impl Queue {
         state.keys.values().filter_map(|entry| entry.processing.as_ref()).map(|work| work.since.elapsed()).collect()
     }
 
-    /// The keys that wait to be taken.
     pub(crate) fn waiting(&self) -> Vec<Key> {
         let state = self.state();
         state.edits.iter().chain(&state.events).cloned().collect()
@@ -316,7 +308,6 @@ impl Queue {
         self.state().len()
     }
 
-    /// Whether no key waits to be taken.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -352,7 +343,6 @@ impl Queue {
 #[derive(Default)]
 struct Finished {
     took: Option<Duration>,
-    /// Whether a failed key has become due.
     retries: bool,
     queued: bool,
 }

@@ -25,7 +25,6 @@ use running::in_sync;
 /// When a key is synced again after a sync without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requeue {
-    /// At its next event.
     Done,
     /// After this time, for this purpose, or at an earlier event: see [`Queue::add_after`].
     After(Duration, &'static str),
@@ -58,7 +57,6 @@ impl From<Requeue> for Finish {
     }
 }
 
-/// Syncs the keys of one queue.
 pub trait Controller: Send + Sync + 'static {
     /// Brings the cluster one step closer to the spec of the object of this key.
     fn sync(&self, key: &Key) -> impl Future<Output = anyhow::Result<Requeue>> + Send;
@@ -82,7 +80,6 @@ pub(crate) struct Work<C> {
     pub(crate) on_held: Option<OnHeld>,
     pub(crate) decisions: Decisions,
     pub(crate) clock: Clock,
-    /// Counts the syncs that panicked.
     pub(crate) panics: Arc<AtomicU64>,
 }
 

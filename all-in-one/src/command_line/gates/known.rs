@@ -3,22 +3,18 @@
 //! Upstream: `pkg/features/kube_features.go`, and the same file of apiserver, apiextensions-apiserver, component-base,
 //! controller-manager and client-go.
 
-/// A feature gate.
 pub(super) struct Known {
     pub(super) name: &'static str,
     pub(super) stage: Stage,
     /// Whether it is on by default.
     pub(super) is_on: bool,
-    /// Whether it can no longer be changed.
     pub(super) is_locked: bool,
 }
 
-/// The stage of a feature, for `AllAlpha` and `AllBeta`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Alpha,
     Beta,
-    /// General availability, deprecated, or locked.
     Stable,
 }
 

@@ -15,7 +15,6 @@ use crate::sizes::QuotaSizes;
 
 pub(super) const STEP: &str = "restart among many kinds";
 const GROUP: &str = "bench.example";
-/// The name of the quota.
 const LATE: &str = "late";
 /// How many objects are made at a time, one after the other.
 const BATCH: u32 = 100;

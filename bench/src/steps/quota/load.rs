@@ -63,7 +63,6 @@ fn namespace(at: u32) -> String {
     format!("bench-scaled-{at:03}")
 }
 
-/// The namespace of an autoscaler, and of all that is its own.
 fn namespace_of(autoscaler: u32) -> String {
     namespace(autoscaler / PER_NAMESPACE)
 }
@@ -74,7 +73,6 @@ fn set_load(metrics: &Metrics, autoscalers: u32, percentage: i32) {
     }
 }
 
-/// A ReplicaSet of one pod.
 async fn create_target(bench: &Bench<'_>, at: u32) -> Result<()> {
     let mut target = deployment(&small(at), 1);
     if let Some(spec) = target["spec"].as_object_mut() {
@@ -99,7 +97,6 @@ async fn create_autoscaler(bench: &Bench<'_>, at: u32) -> Result<()> {
     create::<HorizontalPodAutoscaler>(&autoscalers, autoscaler).await.map(drop)
 }
 
-/// The version of all autoscalers together.
 async fn version(all: &Api<HorizontalPodAutoscaler>) -> Result<String> {
     let first = all.list_metadata(&ListParams::default().limit(1)).await?;
     first.metadata.resource_version.context("a list without a resourceVersion")
@@ -150,7 +147,6 @@ fn tells(autoscaler: &HorizontalPodAutoscaler, percentage: i32) -> bool {
     })
 }
 
-/// Whatever was made there. Nobody here collects garbage.
 async fn clear(bench: &Bench<'_>, namespace: &str) -> Result<()> {
     let (how, all) = (DeleteParams::background().grace_period(0), ListParams::default());
     let autoscalers: Api<HorizontalPodAutoscaler> = Api::namespaced(bench.client.clone(), namespace);

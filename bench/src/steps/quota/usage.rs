@@ -13,7 +13,6 @@ use crate::sizes::QuotaSizes;
 use crate::steps::workloads::deployment;
 
 pub(super) const STEPS: [&str; 3] = ["put quotas in force", "pods come", "pods go"];
-/// The name of each namespace's quota.
 const TEAM: &str = "team";
 
 fn namespace(at: u32) -> String {

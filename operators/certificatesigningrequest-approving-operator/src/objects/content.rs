@@ -10,7 +10,6 @@ use shared::controllers::certificates::request::{AltName, Attribute, Fault, Requ
 /// The common name, the organizations, and the sorts of alternative names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// The common name of the subject.
     pub common_name: String,
     /// The organizations of the subject: the groups of the user.
     pub organizations: Vec<String>,

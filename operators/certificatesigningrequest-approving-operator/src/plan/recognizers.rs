@@ -12,7 +12,6 @@ use crate::objects::{CertificateSigningRequest, Content, KUBELET_CLIENT_SIGNER, 
 #[derive(Debug, PartialEq)]
 pub(super) struct Recognized<'a> {
     pub(super) undecided: &'a Undecided,
-    /// In the order of the reviews.
     pub(super) permissions: Vec<Permission>,
 }
 

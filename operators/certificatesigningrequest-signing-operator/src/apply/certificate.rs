@@ -35,14 +35,12 @@ const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
 const AUTHORITY_KEY_ID: &[u8] = &[0x55, 0x1d, 0x23];
 /// `2.5.29.17`.
 const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
-/// The version of a certificate with extensions.
 const VERSION_3: &[u8] = &[2];
 /// The first bytes of an IPv4 address in the form of an IPv6 address.
 const MAPPED_IPV4: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 /// From this year on, a time has four digits for it. Before 1950 there are no certificates.
 const LONG_YEARS: i16 = 2050;
 
-/// The part of a certificate that is signed.
 pub fn to_be_signed(certificate: &Certificate, serial_number: SerialNumber) -> Vec<u8> {
     let Certificate { pair, request, usages, validity } = certificate;
     let issuer = &pair.issuer;
@@ -63,7 +61,6 @@ pub fn to_be_signed(certificate: &Certificate, serial_number: SerialNumber) -> V
     )
 }
 
-/// The whole certificate: what is signed, how, and the signature.
 pub fn whole(certificate: &Certificate, to_be_signed: &[u8], signature: &[u8]) -> Vec<u8> {
     let algorithm = algorithm(certificate.pair.issuer.algorithm);
     value(der::SEQUENCE, &[to_be_signed, &algorithm, &bit_string(signature)])

@@ -21,10 +21,8 @@ use crate::objects::Signer;
 /// The bits of a file's mode by which others than its owner may read it.
 const READABLE_BY_OTHERS: u32 = 0o044;
 
-/// The checked flags.
 #[derive(Clone, Debug)]
 pub struct Signing {
-    /// The CAs.
     pub authorities: Authorities,
     /// `--cluster-signing-duration`: the longest time that a certificate is valid.
     pub duration: Duration,
@@ -34,12 +32,9 @@ pub struct Signing {
 #[derive(Clone, Debug, Default)]
 pub struct Authorities(BTreeMap<Signer, Arc<Authority>>);
 
-/// A flag, and the file that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFile {
-    /// The flag, with its dashes.
     pub flag: &'static str,
-    /// The file.
     pub path: PathBuf,
 }
 
@@ -59,12 +54,10 @@ struct Current {
 type Stamp = [Option<(SystemTime, u64, u64)>; 2];
 
 impl Authorities {
-    /// These signers sign with these CAs.
     pub fn new(authorities: impl IntoIterator<Item = (Signer, Arc<Authority>)>) -> Self {
         Self(authorities.into_iter().collect())
     }
 
-    /// Whether no signer has a CA.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -95,7 +88,6 @@ impl Authority {
         Ok(Self { certificate, key, current: Mutex::new(Current { stamp, pair: Arc::new(pair) }) })
     }
 
-    /// The current pair.
     pub fn current(&self) -> Arc<Pair> {
         let mut current = self.locked();
         let stamp = [stamp(&self.certificate.path), stamp(&self.key.path)];

@@ -37,23 +37,17 @@ const EC_PRIVATE_KEY: &str = "EC PRIVATE KEY";
 /// PKCS#8.
 const PRIVATE_KEY: &str = "PRIVATE KEY";
 
-/// A CA's certificate and its key.
 pub struct Pair {
-    /// The facts of the certificate.
     pub issuer: Issuer,
     key: PrivateKey,
 }
 
-/// The facts of a CA's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issuer {
-    /// Its name, in DER.
     pub name: Box<[u8]>,
     /// The identifier of its key, if its certificate has one.
     pub key_id: Option<Box<[u8]>>,
-    /// Its own end.
     pub not_after: Time,
-    /// How it signs.
     pub algorithm: Algorithm,
     public_key: Box<[u8]>,
 }
@@ -82,9 +76,7 @@ enum PrivateKey {
 /// Why two files are no pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PairError {
-    /// The certificate cannot be used.
     Certificate(String),
-    /// The key cannot be used.
     Key(String),
     /// Each can be read, and they don't belong together.
     Mismatch,
@@ -134,7 +126,6 @@ impl Pair {
         Ok(Self { issuer, key })
     }
 
-    /// Signs a certificate.
     pub(crate) fn sign(&self, to_be_signed: &[u8]) -> anyhow::Result<Vec<u8>> {
         let random = SystemRandom::new();
         match &self.key {
@@ -197,11 +188,9 @@ impl PrivateKey {
     }
 }
 
-/// A private key in a block.
 enum Found<'a> {
     /// `RSAPrivateKey`, in DER.
     Rsa(&'a [u8]),
-    /// The secret number.
     Ecdsa(&'a [u8]),
 }
 

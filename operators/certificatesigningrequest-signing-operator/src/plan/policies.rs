@@ -20,31 +20,21 @@ const SHORT: SignedDuration = SignedDuration::from_hours(8);
 /// The shortest time that can be asked for.
 const SHORTEST: SignedDuration = SignedDuration::from_mins(10);
 
-/// The usages of a certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usages {
-    /// Of its key.
     pub key: BTreeSet<KeyUsage>,
-    /// Of the certificate.
     pub extended: BTreeSet<ExtendedKeyUsage>,
 }
 
 /// A usage of a key, in the order of their bits in a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyUsage {
-    /// To sign.
     DigitalSignature,
-    /// To sign for good.
     ContentCommitment,
-    /// To encipher keys.
     KeyEncipherment,
-    /// To encipher data.
     DataEncipherment,
-    /// To agree on keys.
     KeyAgreement,
-    /// To sign certificates.
     CertSign,
-    /// To sign lists of revoked certificates.
     CrlSign,
     /// To encipher while agreeing on keys.
     EncipherOnly,
@@ -57,46 +47,29 @@ pub enum KeyUsage {
 /// Upstream: `ExtKeyUsage`, Go's crypto/x509.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExtendedKeyUsage {
-    /// For anything.
     Any,
-    /// As a server.
     ServerAuth,
-    /// As a client.
     ClientAuth,
-    /// To sign code.
     CodeSigning,
-    /// To protect e-mail.
     EmailProtection,
-    /// At an end of an encrypted network.
     IpsecEndSystem,
-    /// In a tunnel of one.
     IpsecTunnel,
-    /// As a user of one.
     IpsecUser,
-    /// To sign times.
     TimeStamping,
-    /// To sign answers about revoked certificates.
     OcspSigning,
-    /// For strong ciphers of Microsoft's, long ago.
     MicrosoftSgc,
-    /// For strong ciphers of Netscape's, long ago.
     NetscapeSgc,
 }
 
-/// When a certificate is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// From then on.
     pub not_before: Time,
-    /// Until then.
     pub not_after: Time,
 }
 
-/// The end of a CA, which is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Expiry {
-    /// The end.
     pub not_after: Time,
     /// Whether it was over when the certificate would begin, which is in the past.
     pub for_long: bool,

@@ -13,7 +13,6 @@ use shared::controllers::certificates::request::{Attribute, Request};
 
 use crate::objects::Signer;
 
-/// The usage that makes a client certificate one.
 const CLIENT_AUTH: &str = "client auth";
 /// The usages that a client certificate may have besides.
 const OTHER_CLIENT_USAGES: [&str; 2] = ["digital signature", "key encipherment"];
@@ -24,15 +23,11 @@ const OTHER_CLIENT_USAGES: [&str; 2] = ["digital signature", "key encipherment"]
 pub enum Invalid {
     /// It is not as a kubelet's.
     NotKubelets {
-        /// The difference.
         mismatch: Mismatch,
     },
-    /// A client certificate would be for more.
     Usage {
-        /// For this.
         usage: Text,
     },
-    /// A client certificate would be for something else.
     NoClientAuth,
 }
 

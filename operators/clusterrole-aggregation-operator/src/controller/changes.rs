@@ -36,7 +36,6 @@ impl Caches {
     }
 }
 
-/// The labels and the rules of a role.
 type Offer<'a> = (&'a Labels, &'a [Rule]);
 
 /// The part of a role that matters to the roles that select it; none if it has no rules.

@@ -13,16 +13,12 @@ use jiff::tz::TimeZone;
 pub use parser::{InvalidCron, parse};
 pub use zone::{UnknownTimeZone, load_zone};
 
-/// The times of a schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
     /// By the calendar of a time zone.
     Spec(SpecSchedule),
     /// At an interval of whole seconds.
-    Every {
-        /// At least one.
-        seconds: i64,
-    },
+    Every { seconds: i64 },
 }
 
 /// A calendar schedule: each field as a set of bits.

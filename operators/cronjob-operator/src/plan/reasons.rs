@@ -9,36 +9,51 @@ use shared::working::decisions;
 
 use super::schedule::Missed;
 
-/// Why a Job is started, or none is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The CronJob is being deleted.
     BeingDeleted,
     /// The time zone does not exist.
-    UnknownTimeZone { zone: Text },
-    /// It is suspended.
+    UnknownTimeZone {
+        zone: Text,
+    },
     Suspended,
-    /// The schedule is invalid.
-    Unparseable { schedule: Text, error: String },
-    /// The schedule is never due.
-    NeverDue { schedule: Text },
+    Unparseable {
+        schedule: Text,
+        error: String,
+    },
+    NeverDue {
+        schedule: Text,
+    },
     /// No run is due yet, or ever again.
-    NotDue { next: Option<Timestamp> },
+    NotDue {
+        next: Option<Timestamp>,
+    },
     /// The run missed its `startingDeadlineSeconds`.
-    TooLate { due: Timestamp, deadline_seconds: i64, next: Option<Timestamp> },
+    TooLate {
+        due: Timestamp,
+        deadline_seconds: i64,
+        next: Option<Timestamp>,
+    },
     /// The run was started before.
-    Started { due: Timestamp },
+    Started {
+        due: Timestamp,
+    },
     /// A run is due, and its job template has to be read first.
-    LargeTemplate { due: Timestamp },
-    /// The job template is invalid.
-    InvalidTemplate { due: Timestamp, error: String },
+    LargeTemplate {
+        due: Timestamp,
+    },
+    InvalidTemplate {
+        due: Timestamp,
+        error: String,
+    },
     /// The `concurrencyPolicy` is `Forbid`, and these Jobs are active.
-    Forbidden { due: Timestamp, active: Vec<Box<str>> },
-    /// A run is due.
+    Forbidden {
+        due: Timestamp,
+        active: Vec<Box<str>>,
+    },
     Due {
         due: Timestamp,
-        /// The earlier runs that are skipped.
         missed: Missed,
         /// The Jobs to delete first, because the `concurrencyPolicy` is `Replace`.
         replaced: Vec<Box<str>>,

@@ -24,7 +24,6 @@ const FEW: i64 = 100;
 pub enum Missed {
     /// None, or only the one that is due.
     None,
-    /// Some.
     Few,
     /// More than a hundred.
     Many,
@@ -35,10 +34,8 @@ pub enum Missed {
 #[error("time difference between two schedules is less than 1 second")]
 pub struct NeverDue;
 
-/// The run that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// The latest past time.
     pub time: Option<Timestamp>,
     /// The times before it.
     pub missed: Missed,

@@ -25,9 +25,7 @@ pub(super) struct PodMaker<'a> {
     set: &'a DaemonSet,
     owner: Owner,
     labels: Labels,
-    /// The template's, with the tolerations of a daemon.
     spec: RawObject<'a>,
-    /// Of the template.
     affinity: RawObject<'a>,
     node_affinity: RawObject<'a>,
 }

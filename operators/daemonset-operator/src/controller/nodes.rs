@@ -15,7 +15,6 @@ use shared::working::worker::{Controller, Requeue};
 use crate::observe::Caches;
 use crate::plan::nodes::{NodePlan, plan_node};
 
-/// Looks at the DaemonSets beside nodes.
 pub(super) struct NodeController {
     pub(super) caches: Arc<Caches>,
     pub(super) sets: Queue,

@@ -8,11 +8,9 @@ use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::NODES;
 use shared::api::taint::{Taint, TaintEffect};
 
-/// The view of a Node.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawNode")]
 pub struct Node {
-    /// Its metadata.
     pub metadata: Meta,
     /// Its taints but for those that are only a preference.
     pub taints: Box<[Taint]>,
@@ -21,7 +19,6 @@ pub struct Node {
 shared::view!(Node, NODES);
 
 impl Node {
-    /// Its name, shared.
     pub fn name(&self) -> Text {
         Text::new(self.metadata.name())
     }

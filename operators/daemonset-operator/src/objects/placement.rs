@@ -42,14 +42,11 @@ pub struct Placement {
     node_selector: Selector,
     /// The required node affinity, of which one term must match; none if there is no such rule.
     terms: Option<Box<[Term]>>,
-    /// The template's tolerations.
     tolerations: Box<[Toleration]>,
-    /// Whether its pods are on the host's network.
     pub is_on_host_network: bool,
 }
 
 impl Placement {
-    /// Reads the template.
     pub fn of(template: &PodTemplate) -> serde_json::Result<Self> {
         let spec = template.spec().map(|spec| serde_json::from_str::<Option<RawPodSpec>>(spec.get())).transpose()?;
         let RawPodSpec { node_name, node_selector, affinity, tolerations, host_network } =
@@ -64,7 +61,6 @@ impl Placement {
         })
     }
 
-    /// Whether the template names another node.
     pub fn names_another(&self, node: &Node) -> bool {
         !self.node_name.is_empty() && *self.node_name != *node.metadata.name()
     }
@@ -150,7 +146,6 @@ impl Numeric {
     }
 }
 
-/// A requirement on a field of the node.
 #[derive(Clone, Debug, PartialEq)]
 struct FieldTest {
     key: Text,

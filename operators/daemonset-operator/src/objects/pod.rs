@@ -12,27 +12,20 @@ use shared::api::selector::LabelSelectorRequirement;
 use super::placement::{IN, NAME_FIELD, RawAffinity};
 use super::{GENERATION_LABEL, REVISION_LABEL};
 
-/// The view of a Pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pod {
-    /// Its metadata.
     pub metadata: Meta,
     /// The node that it is on, or will be.
     pub place: Place,
-    /// `status.phase`.
     pub phase: Phase,
-    /// The condition of type Ready.
     pub readiness: Readiness,
 }
 
-/// The node of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It is bound to this one.
     Bound(Text),
     /// The scheduler may bind it to this one only.
     Pinned(Text),
-    /// Nobody can say.
     Nowhere,
 }
 
@@ -47,12 +40,10 @@ impl Pod {
         }
     }
 
-    /// Whether it is bound to a node.
     pub fn is_bound(&self) -> bool {
         matches!(self.place, Place::Bound(_))
     }
 
-    /// Whether it carries the hash of this revision.
     pub fn has_hash(&self, hash: &str) -> bool {
         self.metadata.labels.get(REVISION_LABEL) == Some(hash)
     }
@@ -84,7 +75,6 @@ impl Pod {
             && (place, phase, readiness) == (&other.place, &other.phase, &other.readiness)
     }
 
-    /// The same with this hash.
     #[must_use]
     pub fn with_hash(&self, hash: &str) -> Self {
         let labels = self.metadata.labels.with(REVISION_LABEL, hash);

@@ -11,13 +11,9 @@ use crate::observe::Observed;
 /// The counts of nodes. Of several pods of a node the first one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Nodes that should have a pod.
     pub desired: i32,
-    /// Of them, those that have one.
     pub current: i32,
-    /// Of them, those with a ready pod.
     pub ready: i32,
-    /// Of them, those with an available pod.
     pub available: i32,
     /// Of them, those with a pod of the current template.
     pub updated: i32,
@@ -48,7 +44,6 @@ impl Counts {
         counts
     }
 
-    /// The counts that a reason shows.
     pub(super) fn numbers(self) -> Numbers {
         let Self { desired, current: _, ready: _, available, updated, misscheduled } = self;
         Numbers { desired, available, updated, misscheduled }

@@ -21,29 +21,21 @@ use crate::objects::DaemonSet;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 
-/// One stage.
 pub enum Next {
     /// Do nothing, not even write a status.
     Refuse(Plan),
-    /// Adopt and release revisions.
     ClaimRevisions(Claim<ControllerRevision>),
-    /// Adopt and release pods.
     ClaimPods(Claim<Pod>),
     /// Read the data of the newest revision.
     ReadRevision(LiveRead<Unknown>),
-    /// Read the template, which the next stage copies.
     ReadTemplate(LiveRead<NotCached>),
     /// Make the revision of the current template the last one.
     Revise(RevisionPlan),
-    /// Create and delete pods.
     Manage(Plan, Revisions),
-    /// Delete old revisions.
     Truncate(Truncation),
 }
 
-/// A sync between two stages.
 pub struct Ladder {
-    /// The observation, with the results so far.
     pub observed: Observed,
     rung: Rung,
 }
@@ -58,7 +50,6 @@ enum Rung {
 }
 
 impl Ladder {
-    /// The beginning of a sync.
     pub fn new(observed: Observed) -> Self {
         Self { observed, rung: Rung::ClaimRevisions }
     }
@@ -113,7 +104,6 @@ impl Ladder {
         Self { observed: Observed { newest_data: Some(data), ..self.observed }, rung: Rung::Revise }
     }
 
-    /// Continue with the DaemonSet and its template.
     #[must_use]
     pub fn completed(self, set: Arc<DaemonSet>) -> Self {
         Self { observed: Observed { set, ..self.observed }, ..self }

@@ -19,14 +19,11 @@ use crate::objects::DaemonSet;
 use crate::objects::node::Node;
 use crate::observe::ObservedNode;
 
-/// Whether a DaemonSet is for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Eligibility {
-    /// It has a pod there.
     Runs,
     /// It gets none there, but one that is there stays.
     Stays(Misfit),
-    /// It has none there.
     Leaves(Misfit),
 }
 
@@ -55,12 +52,9 @@ pub fn eligibility(set: &DaemonSet, node: &Node) -> Eligibility {
     misfit.map_or(Eligibility::Runs, |taint| Eligibility::Stays(Misfit::Taint(taint.clone())))
 }
 
-/// The decision about a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePlan {
-    /// The DaemonSets that have to be synced.
     pub sync: Vec<Key>,
-    /// Why.
     pub reason: NodeReason,
 }
 
@@ -70,7 +64,6 @@ pub struct NodePlan {
 pub enum NodeReason {
     /// Some lack a pod there, have one that they should not have, or have one and count misscheduled ones.
     Concerned {
-        /// How many.
         concerned: usize,
         /// How many there are.
         sets: usize,

@@ -28,16 +28,13 @@ struct Place<'a> {
 
 /// A node, and the DaemonSet's pods there in the order in which they are kept.
 pub struct OnNode<'a, 'p> {
-    /// Its name.
     pub name: &'a str,
     /// The node, and whether the DaemonSet is for it; none if it is gone.
     pub node: Option<(&'a Arc<Node>, &'p Eligibility)>,
-    /// The pods.
     pub pods: &'p [&'a Arc<Pod>],
 }
 
 impl OnNode<'_, '_> {
-    /// Whether the DaemonSet has a pod there.
     pub fn runs(&self) -> bool {
         self.node.is_some_and(|(_, eligibility)| *eligibility == Eligibility::Runs)
     }
@@ -48,7 +45,6 @@ fn node_of(pod: &Arc<Pod>) -> &str {
 }
 
 impl<'a> Places<'a> {
-    /// The places of what was observed.
     pub fn of(observed: &'a Observed) -> Self {
         let counted = observed.pods.iter().filter(|pod| !pod.is_past() && pod.node().is_some());
         let mut pods: Vec<&Arc<Pod>> = counted.collect();
@@ -85,7 +81,6 @@ impl<'a> Places<'a> {
         self.places.push(Place { name, node, pods: from..from + count });
     }
 
-    /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = OnNode<'a, '_>> {
         self.places.iter().map(|Place { name, node, pods }| OnNode {
             name,

@@ -12,13 +12,10 @@ use shared::working::expectations::Outstanding;
 
 use crate::memory::Pause;
 
-/// Why pods are created and deleted, or nothing happens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The selector cannot be read.
     InvalidSelector {
-        /// The error.
         error: InvalidSelector,
     },
     /// All pods are selected, which is never meant.
@@ -29,7 +26,6 @@ pub enum Reason {
     Waiting(Outstanding),
     /// The number of pods that may be replaced at a time is not known.
     InvalidStrategy {
-        /// The error.
         error: String,
     },
     /// The nodes that it is for, and their pods.
@@ -80,11 +76,9 @@ impl fmt::Display for Numbers {
 /// Why a DaemonSet is not for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// The template names another node.
     AnotherNode,
     /// The node lacks a label of the node selector.
     NodeSelector,
-    /// No term of the required node affinity matches.
     NodeAffinity,
     /// The node has a taint that is not tolerated.
     Taint(Taint),
@@ -112,7 +106,6 @@ pub enum Why {
     Failed(Pause),
     /// It has succeeded, but a daemon never ends.
     Succeeded,
-    /// The node has an older one.
     Duplicate,
     /// The DaemonSet is not for the node.
     Misplaced(Misfit),
@@ -120,7 +113,6 @@ pub enum Why {
     NotReady,
     /// It is old, and the new one is available.
     Replaced,
-    /// It is old.
     Outdated,
     /// There is no such node, so that the scheduler can never bind it.
     NodeGone,

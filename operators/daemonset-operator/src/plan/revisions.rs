@@ -38,38 +38,20 @@ pub struct RevisionPlan {
     pub update: Update,
     /// The pods that get the hash of the kept revision, because those of its duplicates go.
     pub relabel: Vec<Arc<Pod>>,
-    /// The duplicates.
     pub delete: Vec<Arc<ControllerRevision>>,
-    /// Why.
     pub reason: RevisionReason,
 }
 
-/// The revision of the template of now.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Update {
     /// It is there, and the last one.
     Keep(Arc<ControllerRevision>),
     /// It is there, and becomes the last one.
-    Renumber {
-        /// It.
-        revision: Arc<ControllerRevision>,
-        /// Its new place.
-        to: i64,
-    },
+    Renumber { revision: Arc<ControllerRevision>, to: i64 },
     /// It is there, and the last one, and gets a label because it lacks defaults of the template.
-    Label {
-        /// It.
-        revision: Arc<ControllerRevision>,
-        /// The data with these defaults.
-        data: Fingerprint,
-    },
+    Label { revision: Arc<ControllerRevision>, data: Fingerprint },
     /// It is not there yet.
-    Create {
-        /// It.
-        new: Box<NewRevision>,
-        /// Its hash.
-        hash: Text,
-    },
+    Create { new: Box<NewRevision>, hash: Text },
 }
 
 /// Why a revision is written, or none.
@@ -80,9 +62,7 @@ pub enum RevisionReason {
     Unchanged,
     /// The last revision has the template but for defaults that the apiserver began to set.
     UnchangedButForDefaults,
-    /// An earlier revision has the template.
     RolledBack,
-    /// No revision has the template.
     NewTemplate,
 }
 
@@ -136,7 +116,6 @@ pub fn plan_revisions(observed: &Observed) -> Result<RevisionPlan, Unreadable> {
 }
 
 impl RevisionPlan {
-    /// Whether there is nothing to write.
     pub fn is_settled(&self) -> bool {
         let Self { label, update, relabel, delete, reason: _ } = self;
         matches!(update, Update::Keep(_)) && label.is_empty() && relabel.is_empty() && delete.is_empty()

@@ -13,7 +13,6 @@ use shared::api::template::PodTemplate;
 use crate::objects::{Json, annotations};
 use crate::plan::{NewReplicaSet, ReplicaSetUpdate, Rollback};
 
-/// A new ReplicaSet.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CreateBody<'a> {
@@ -102,7 +101,6 @@ impl<'a> UpdateBody<'a> {
     }
 }
 
-/// One operation of a JSON patch.
 #[derive(Serialize)]
 pub(super) struct Operation<'a> {
     op: &'static str,
@@ -133,7 +131,6 @@ pub(super) fn rollback_patch(rollback: &Rollback) -> Vec<Operation<'_>> {
     patch
 }
 
-/// A JSON pointer.
 fn annotation_path(key: &str) -> String {
     format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"))
 }

@@ -10,19 +10,14 @@ use shared::api::object::null_as_default;
 
 use super::annotations;
 
-/// A Deployment's status, whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeploymentStatus {
-    /// The generation this status speaks of.
     pub observed_generation: i64,
     /// Pods that are not terminating.
     pub replicas: i32,
-    /// Of them, those of the new ReplicaSet.
     pub updated_replicas: i32,
-    /// Of them, the ready ones.
     pub ready_replicas: i32,
-    /// Of them, those ready for long enough.
     pub available_replicas: i32,
     /// Pods that are wanted and not available.
     pub unavailable_replicas: i32,
@@ -30,7 +25,6 @@ pub struct DeploymentStatus {
     pub terminating_replicas: Option<i32>,
     /// How often the name of a new ReplicaSet was taken.
     pub collision_count: Option<i32>,
-    /// The conditions, in the order they were set.
     #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<Condition>,
 }

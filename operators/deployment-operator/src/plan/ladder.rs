@@ -13,15 +13,10 @@ use super::{Plan, plan};
 use crate::objects::ReplicaSet;
 use crate::observe::Observed;
 
-/// One stage.
 pub enum Next {
-    /// Adopt and release ReplicaSets.
     Claim(Claim<ReplicaSet>),
-    /// List the pods of old ReplicaSets.
     ListPods(LiveRead<Unknown>),
-    /// Read the template that the next step copies.
     ReadTemplate(LiveRead<NotCached>, TemplateOf),
-    /// Act.
     Act(Plan),
 }
 

@@ -76,7 +76,6 @@ pub fn new_replicas(spec: &DeploymentSpec, total: i64, current: i32) -> Result<i
     }
 }
 
-/// Into the range of a count.
 pub fn to_i32(count: i64) -> i32 {
     i32::try_from(count).unwrap_or(if count < 0 { i32::MIN } else { i32::MAX })
 }

@@ -19,15 +19,11 @@ use crate::observe::{LivePods, Observed};
 /// How long a look at pods is good for that no status tells of, at least and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
-/// The question that a list of pods answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {
     /// Whether these ReplicaSets still have pods, of which no status tells.
-    OldPods {
-        /// Their names.
-        replica_sets: Vec<Text>,
-    },
+    OldPods { replica_sets: Vec<Text> },
 }
 
 /// Plans a list where the plan would be another one if no old pod ran, and only that can tell.

@@ -47,7 +47,6 @@ pub(super) fn create(observed: &Observed, sets: &ReplicaSets<'_>) -> Step {
 /// How the creation of the new ReplicaSet went.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Creation {
-    /// It is there now.
     Created(Arc<ReplicaSet>),
     /// There is one of that name, which the cache may know already.
     AlreadyExists(Option<Arc<ReplicaSet>>),
@@ -57,16 +56,12 @@ pub enum Creation {
     Failed(String),
 }
 
-/// The consequences of a creation.
 #[derive(Debug, PartialEq)]
 pub struct AfterCreation {
     /// The new ReplicaSet; without one the sync ends with the creation's error.
     pub new: Option<Arc<ReplicaSet>>,
-    /// The Progressing condition becomes this.
     pub progressing: Option<Condition>,
-    /// The Deployment's count of collisions becomes this.
     pub collision_count: Option<i32>,
-    /// Something to tell.
     pub event: Option<PlannedEvent>,
 }
 

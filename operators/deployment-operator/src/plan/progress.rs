@@ -16,7 +16,6 @@ pub fn deadline(spec: &DeploymentSpec) -> Option<i32> {
     spec.progress_deadline_seconds.filter(|seconds| *seconds != i32::MAX)
 }
 
-/// A Progressing condition as of now.
 pub fn condition(status: &str, reason: &str, message: String, now: Timestamp) -> Condition {
     let now = Time::of(now);
     Condition::new(conditions::PROGRESSING, status, reason, message).transitioned_at(now).updated_at(now)

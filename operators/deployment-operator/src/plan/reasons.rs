@@ -19,25 +19,20 @@ use crate::objects::{DeploymentSpec, ReplicaSet};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// An empty selector would select every pod.
     SelectsEverything,
-    /// The selector cannot be read.
     InvalidSelector {
-        /// The error.
         error: Text,
     },
     /// It is being deleted: its status is kept right until it is gone.
     BeingDeleted,
     /// It is paused: it is scaled, but not rolled out.
     Paused(Rollout),
-    /// Somebody asked for an earlier revision.
     Rollback {
         /// Which; 0 is the one before the present one.
         revision: i64,
     },
     /// Its size was changed: all ReplicaSets keep their proportions.
     Scaling {
-        /// The new size.
         wanted: i32,
     },
     /// All pods are updated and available, and no old one is left.
@@ -56,7 +51,6 @@ pub enum Reason {
     },
     /// This build does not know the strategy.
     UnknownStrategy {
-        /// Its name.
         strategy: Text,
     },
 }
@@ -65,15 +59,10 @@ pub enum Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollout {
-    /// The Deployment's size.
     pub wanted: i32,
-    /// The pods of the new template.
     pub updated: i32,
-    /// Those of them that are available.
     pub updated_available: i32,
-    /// The pods of other templates.
     pub old: i64,
-    /// The available pods of all templates.
     pub available: i64,
     /// How many have to be available.
     pub min_available: i64,
@@ -174,47 +163,32 @@ pub enum Why {
     /// The new one notes something else than the Deployment says.
     AsDeployment,
     /// It is the only one that has pods.
-    OnlyOne {
-        /// The Deployment's size.
-        wanted: i32,
-    },
+    OnlyOne { wanted: i32 },
     /// The new one has all pods that are wanted, so the others need none.
-    NewHasAll {
-        /// The number of available pods.
-        available: i32,
-    },
+    NewHasAll { available: i32 },
     /// Several share what the size was changed by.
     InProportion {
         /// By how many pods all of them grow, or shrink where it is negative.
         change: i64,
     },
     /// The new one is larger than the Deployment.
-    TooLarge {
-        /// The Deployment's size.
-        wanted: i32,
-    },
+    TooLarge { wanted: i32 },
     /// The new one grows as far as all together may.
     RoomForSurge {
-        /// The size of all ReplicaSets together.
         total: i64,
         /// How large they may be.
         max_replicas: i32,
     },
     /// No pod of an old one may run any more, so the new one gets its size.
-    NoOldPod {
-        /// The Deployment's size.
-        wanted: i32,
-    },
+    NoOldPod { wanted: i32 },
     /// Pods of an old one are not available.
     Unavailable {
-        /// The number of unavailable pods.
         unavailable: i64,
         /// The number of pods that may go, including unavailable ones.
         room: i64,
     },
     /// More pods are available than have to be.
     EnoughAvailable {
-        /// The available pods of all ReplicaSets.
         available: i64,
         /// How many have to be.
         min_available: i64,
@@ -223,7 +197,6 @@ pub enum Why {
     Recreated,
     /// It is empty, and there are more such than the history may have.
     BeyondHistoryLimit {
-        /// The limit.
         limit: i32,
         /// How many old ones there are.
         old: usize,

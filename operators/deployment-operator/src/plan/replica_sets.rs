@@ -7,7 +7,6 @@ use crate::observe::Observed;
 
 /// The ReplicaSets of a Deployment, told apart by template.
 pub struct ReplicaSets<'a> {
-    /// The oldest one of the Deployment's template.
     pub new: Option<&'a Arc<ReplicaSet>>,
     /// All others, oldest first.
     pub old: Vec<&'a Arc<ReplicaSet>>,

@@ -38,7 +38,6 @@ pub(super) fn revision_of_new(sets: &ReplicaSets<'_>) -> Option<i64> {
 pub(super) struct Agreement {
     /// The update of the ReplicaSet. The Deployment follows in the next sync.
     pub(super) update: Option<ReplicaSetUpdate>,
-    /// The Deployment's revision annotation.
     pub(super) revision: Option<Text>,
     /// The Deployment's first Progressing condition.
     pub(super) progressing: Option<Condition>,
@@ -74,7 +73,6 @@ pub(super) fn agree(observed: &Observed, sets: &ReplicaSets<'_>, now: Timestamp)
     Agreement { update: None, revision: (observed.revision() != revision).then(|| Text::new(revision)), progressing }
 }
 
-/// The annotations to set on a ReplicaSet.
 #[derive(Debug, PartialEq)]
 struct AnnotationChanges {
     set: BTreeMap<Text, Text>,

@@ -12,58 +12,42 @@ use super::limits::max_replicas;
 use super::reasons::Why;
 use crate::objects::{Annotations, Deployment, Json, ReplicaSet, annotations, reasons};
 
-/// One write, event or failure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// The last step of a plan: how it went decides what comes next.
     CreateReplicaSet(Box<NewReplicaSet>),
-    /// A change of one ReplicaSet.
     UpdateReplicaSet(ReplicaSetUpdate),
-    /// The end of an old ReplicaSet.
     DeleteReplicaSet(ReplicaSetDeletion),
     /// The end of a rollback: the annotation goes, and the template may change.
     RollBack(Box<Rollback>),
-    /// Something to tell.
     Event(PlannedEvent),
-    /// The sync cannot go on.
     Fail(String),
 }
 
 /// The ReplicaSet of a template that has none yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewReplicaSet {
-    /// The Deployment's name and a hash.
     pub name: String,
     /// The copied annotations of the Deployment, its revision, and its size.
     pub annotations: Annotations,
-    /// The first size.
     pub replicas: i32,
-    /// The Deployment's.
     pub min_ready_seconds: i32,
-    /// The Deployment's, and the hash.
     pub selector: Json,
-    /// The Deployment's, and the hash.
     pub template: PodTemplate,
 }
 
 /// A change of one ReplicaSet, refused by the server if it is another one or was changed meanwhile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicaSetUpdate {
-    /// Its namespace and name.
     pub key: Key,
-    /// Its identity.
     pub uid: Uid,
-    /// The state that was observed.
     pub resource_version: ResourceVersion,
-    /// The annotations to set.
     pub annotations: BTreeMap<Text, Text>,
     /// `minReadySeconds`, if it changes.
     pub min_ready_seconds: Option<i32>,
     /// Its size, if it or what is noted about it changes.
     pub scale: Option<Scale>,
-    /// Why.
     pub why: Why,
-    /// The event to record afterwards.
     pub event: Option<PlannedEvent>,
     /// Whether the status has to wait until this works.
     pub before_status: bool,
@@ -72,22 +56,16 @@ pub struct ReplicaSetUpdate {
 /// From one size to another, or to the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// The size that was observed.
     pub from: i32,
-    /// The size it gets.
     pub to: i32,
 }
 
-/// The end of an old ReplicaSet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicaSetDeletion {
-    /// Its namespace and name.
     pub key: Key,
-    /// Its identity.
     pub uid: Uid,
     /// The state that was observed: it must not have been scaled up since.
     pub resource_version: ResourceVersion,
-    /// Why.
     pub why: Why,
 }
 
@@ -96,7 +74,6 @@ pub struct ReplicaSetDeletion {
 pub struct Rollback {
     /// The template to go back to, and its annotations; none where the rollback is given up.
     pub to: Option<RollbackTarget>,
-    /// The event to record afterwards.
     pub event: Option<PlannedEvent>,
 }
 
@@ -105,15 +82,11 @@ pub struct Rollback {
 pub struct RollbackTarget {
     /// The template of the ReplicaSet, without its hash.
     pub template: PodTemplate,
-    /// The annotations to set.
     pub set: BTreeMap<Text, Text>,
-    /// The annotations to remove.
     pub remove: Vec<Text>,
-    /// Which revision it is.
     pub revision: i64,
 }
 
-/// A new size of a ReplicaSet.
 pub(super) struct Resize<'a> {
     pub(super) replica_set: &'a ReplicaSet,
     pub(super) scale: Scale,

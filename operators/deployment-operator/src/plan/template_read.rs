@@ -9,11 +9,8 @@ use super::{Plan, Rollback, Step};
 use crate::objects::ReplicaSet;
 use crate::observe::Observed;
 
-/// The object that has the template.
 pub enum TemplateOf {
-    /// The Deployment, for a new ReplicaSet.
     Deployment,
-    /// A ReplicaSet, for a rollback to it.
     ReplicaSet(Arc<ReplicaSet>),
 }
 

@@ -13,7 +13,6 @@ use shared::working::queue::Queue;
 use crate::observe::stale::StalePod;
 use crate::plan::stale::{SearchPlan, StalePlan, TIMER, cleared_target};
 
-/// Writes to pods.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }

@@ -18,7 +18,6 @@ use crate::observe::Caches;
 use crate::plan::notices::several_budgets;
 use crate::plan::stale::{TIMER, stale_in};
 
-/// Keep the memory of a budget current.
 pub(super) fn remember(memory: &Memory, change: Change<'_, PodDisruptionBudget>) {
     match change {
         Change::Added(budget) | Change::Updated { old: _, new: budget } => memory.note(budget),

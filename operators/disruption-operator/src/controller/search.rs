@@ -13,13 +13,10 @@ use crate::observe::Caches;
 use crate::observe::search::live_page;
 use crate::plan::stale::plan_search;
 
-/// The purpose of the timer.
 const PURPOSE: &str = "the next page of the search";
 
-/// Searches for pods with the condition DisruptionTarget.
 pub(super) struct SearchController {
     pub(super) caches: Arc<Caches>,
-    /// The queue of these pods.
     pub(super) stale: Queue,
     pub(super) ctx: ControllerContext,
 }

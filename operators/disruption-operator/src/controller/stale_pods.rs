@@ -14,7 +14,6 @@ use crate::observe::Caches;
 use crate::observe::stale::live_stale;
 use crate::plan::stale::{TIMER, plan_stale};
 
-/// Syncs pods.
 pub(super) struct StalePodController {
     pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,

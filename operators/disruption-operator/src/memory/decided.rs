@@ -18,17 +18,14 @@ impl Decided {
         self.statuses().insert(budget.clone(), status);
     }
 
-    /// Whether this is the status decided last.
     pub fn is_last(&self, budget: &Key, status: &BudgetStatus) -> bool {
         self.statuses().get(budget) == Some(status)
     }
 
-    /// Forget a budget that is gone.
     pub fn forget(&self, budget: &Key) {
         self.statuses().remove(budget);
     }
 
-    /// Forget every status.
     pub fn start_over(&self) {
         self.statuses().clear();
     }

@@ -12,11 +12,9 @@ use shared::api::time::Time;
 
 use crate::objects::PodDisruptionBudget;
 
-/// The evictions of each budget that has some.
 #[derive(Default)]
 pub struct Evictions(Mutex<HashMap<Key, BTreeMap<Box<str>, Noted>>>);
 
-/// One eviction.
 #[derive(Clone, Copy)]
 struct Noted {
     began: Time,
@@ -24,7 +22,6 @@ struct Noted {
 }
 
 impl Evictions {
-    /// Note the evictions in a budget's status.
     pub fn note(&self, budget: &PodDisruptionBudget) {
         let mut evictions = self.evictions();
         let key = &budget.metadata.key;
@@ -40,12 +37,10 @@ impl Evictions {
         }
     }
 
-    /// Forget a budget that is gone.
     pub fn forget(&self, budget: &Key) {
         self.evictions().remove(budget);
     }
 
-    /// Forget every eviction: their versions belong to a lost history.
     pub fn start_over(&self) {
         self.evictions().clear();
     }

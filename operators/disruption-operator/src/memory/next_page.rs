@@ -9,7 +9,6 @@ use shared::transport::api_error::ApiError;
 pub struct NextPage(Mutex<String>);
 
 impl NextPage {
-    /// The token of the next page.
     pub fn token(&self) -> String {
         self.next().clone()
     }
@@ -23,7 +22,6 @@ impl NextPage {
         }
     }
 
-    /// Restart the search.
     pub fn start_over(&self) {
         self.next().clear();
     }

@@ -16,7 +16,6 @@ impl Outages {
         if exists { *self.began().entry(budget).or_insert(now) } else { now }
     }
 
-    /// Forget a budget that is gone, or whose owners were read.
     pub fn forget(&self, budget: Uid) {
         self.began().remove(&budget);
     }

@@ -27,7 +27,6 @@ impl RecentScales {
         Some((scale, left_of(RECENT, read, now)?))
     }
 
-    /// Note a scale by the time at which its read began.
     pub fn note(&self, owner: Uid, scale: OwnerScale, now: Timestamp) {
         let mut scales = self.scales();
         if scales.len() >= MANY {
@@ -36,7 +35,6 @@ impl RecentScales {
         scales.insert(owner, (scale, now));
     }
 
-    /// Forget every scale.
     pub fn start_over(&self) {
         self.scales().clear();
     }

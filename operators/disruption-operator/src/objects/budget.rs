@@ -12,15 +12,12 @@ use shared::api::time::Time;
 
 use super::conditions::DISRUPTION_ALLOWED;
 
-/// `policy/v1` `PodDisruptionBudget`.
 pub const POD_DISRUPTION_BUDGETS: Resource =
     Resource::namespaced("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets");
 
-/// A PodDisruptionBudget.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawBudget")]
 pub struct PodDisruptionBudget {
-    /// Its metadata.
     pub metadata: Meta,
     /// `spec.selector` as served.
     pub selector: Option<LabelSelector>,
@@ -28,7 +25,6 @@ pub struct PodDisruptionBudget {
     pub selects: Result<Selector, InvalidSelector>,
     /// `spec.maxUnavailable` or `spec.minAvailable`.
     pub limit: Limit,
-    /// `status`.
     pub status: BudgetStatus,
 }
 
@@ -41,7 +37,6 @@ pub enum Limit {
     MaxUnavailable(IntOrPercent),
     /// The fewest pods that must be healthy.
     MinAvailable(IntOrPercent),
-    /// No limit.
     None,
 }
 
@@ -55,24 +50,18 @@ impl Limit {
     }
 }
 
-/// `status` of a budget.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BudgetStatus {
-    /// The generation of the spec behind these numbers.
     pub observed_generation: i64,
     /// The start of each running eviction, by pod name; added by the apiserver.
     #[serde(deserialize_with = "null_as_default")]
     pub disrupted_pods: BTreeMap<Box<str>, Time>,
     /// The number of pods that may be evicted now.
     pub disruptions_allowed: i32,
-    /// The number of healthy pods.
     pub current_healthy: i32,
-    /// The number of healthy pods required.
     pub desired_healthy: i32,
-    /// The number of pods expected.
     pub expected_pods: i32,
-    /// All conditions, those of other writers included.
     #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<BudgetCondition>,
 }
@@ -86,16 +75,13 @@ pub struct BudgetCondition {
     pub type_: Text,
     /// `True`, `False` or `Unknown`.
     pub status: Text,
-    /// The generation of the spec behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The time of the last change of `status`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
-    /// The reason as one word.
     #[serde(default)]
     pub reason: Text,
-    /// The reason for people.
     #[serde(default)]
     pub message: Box<str>,
 }

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-/// A failed count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The error.
     pub message: String,
     /// Only a change of the budget or its pods can end it. Other failures are retried.
     pub is_lasting: bool,

@@ -12,15 +12,11 @@ use shared::api::time::Time;
 /// Upstream: `PodReasonTerminationByKubelet`, `staging/src/k8s.io/api/core/v1/types.go`.
 const TERMINATION_BY_KUBELET: &str = "TerminationByKubelet";
 
-/// A pod.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawPod")]
 pub struct Pod {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Whether its condition Ready is True.
     pub is_ready: bool,
-    /// Whether it has succeeded or failed.
     pub has_ended: bool,
     /// Its condition DisruptionTarget, unless the kubelet set it.
     pub target: Option<Target>,

@@ -20,10 +20,8 @@ use super::{Caches, Observed};
 use crate::objects::Failure;
 use crate::objects::owner::{OwnerScale, ReplicaSet, SCALE, SCALE_VERSIONS, STATEFUL_SETS, Scale};
 
-/// The scales of the pods' owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scales {
-    /// Not read.
     Unread,
     /// The scale of each owner, by the uid in the pods, or why it has none. Behind a passing failure no owner was read.
     Read(BTreeMap<Uid, Result<OwnerScale, Failure>>),
@@ -74,7 +72,6 @@ pub(crate) async fn read_scales(caches: &Caches, control: &Control, observed: &m
     observed.failing_since = since;
 }
 
-/// Finds the scale of owners in one namespace.
 struct Finder<'a> {
     control: &'a Control,
     namespace: &'a str,

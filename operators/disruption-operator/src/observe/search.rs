@@ -13,21 +13,16 @@ use shared::working::control::{Control, Selection};
 use crate::memory::next_page::NextPage;
 use crate::objects::Pod;
 
-/// One page of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
-    /// The pods with the condition.
     pub targets: Vec<Arc<Pod>>,
-    /// Whether there are more pages.
     pub goes_on: bool,
 }
 
-/// The key of the search.
 pub(crate) fn all_pods() -> Key {
     Key::new("", "pods")
 }
 
-/// Read the next page of the search.
 pub(crate) async fn live_page(next: &NextPage, control: &Control) -> anyhow::Result<Search> {
     let selection = Selection { field_selector: LIVE, ..Selection::default() };
     let mut targets = Vec::new();

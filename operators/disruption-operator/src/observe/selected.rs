@@ -11,7 +11,6 @@ use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::{Pod, PodDisruptionBudget};
 
-/// The indices between budgets and pods.
 pub struct Selected {
     pods: ByLabel<Pod>,
     budgets: Arc<Cache<PodDisruptionBudget>>,
@@ -19,7 +18,6 @@ pub struct Selected {
 }
 
 impl Selected {
-    /// Add the indices and build the informers.
     pub(crate) fn new(
         mut budgets: InformerBuilder<PodDisruptionBudget>,
         pods: InformerBuilder<Pod>,
@@ -34,7 +32,6 @@ impl Selected {
         (selected, budgets, informer)
     }
 
-    /// The selected pods of a namespace, by key.
     pub(crate) fn pods(&self, namespace: &str, selector: &Selector) -> Vec<Arc<Pod>> {
         if *selector == Selector::nothing() {
             return Vec::new();

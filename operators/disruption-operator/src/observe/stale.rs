@@ -11,15 +11,12 @@ use shared::working::control::{Control, Selection};
 use super::Caches;
 use crate::objects::Pod;
 
-/// One pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StalePod {
-    /// Its observed state.
     pub pod: Arc<Pod>,
 }
 
 impl Caches {
-    /// The pod from the cache; none if it is not there.
     pub fn observe_stale(&self, key: &Key) -> Option<StalePod> {
         self.pods.get(key).map(|pod| StalePod { pod })
     }

@@ -4,14 +4,10 @@ use std::collections::BTreeMap;
 
 use shared::api::time::Time;
 
-/// The numbers of a budget.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The number of healthy pods.
     pub current_healthy: i32,
-    /// The number of healthy pods required.
     pub desired_healthy: i32,
-    /// The number of pods expected.
     pub expected_pods: i32,
     /// The start of each running eviction, by pod name.
     pub disrupted_pods: BTreeMap<Box<str>, Time>,

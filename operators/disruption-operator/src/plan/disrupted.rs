@@ -20,7 +20,6 @@ use crate::observe::Observed;
 /// Upstream: `DeletionTimeout`, `pkg/controller/disruption/disruption.go`.
 pub const DELETION_TIMEOUT_SECONDS: i64 = 120;
 
-/// The evictions of a budget.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Disrupted {
     /// The start of each running eviction, by pod name.

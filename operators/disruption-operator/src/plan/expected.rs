@@ -18,12 +18,9 @@ use crate::observe::scales::Scales;
 /// How long a status outlasts the reads of owners. Restarts of apiservers and elections of etcd are shorter.
 const OUTAGE: Duration = Duration::from_secs(30);
 
-/// The numbers expected of a budget's pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// The number of healthy pods required.
     pub desired_healthy: i32,
-    /// The number of pods.
     pub pods: i32,
     /// The number of pods without a controller, where the controllers' scales count.
     pub unmanaged: usize,

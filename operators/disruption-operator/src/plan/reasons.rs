@@ -14,7 +14,6 @@ const ERROR_MAX: usize = 400;
 /// The most owners or pods named in a reason.
 const NAMES_MAX: usize = 5;
 
-/// Why a stage is what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
@@ -22,27 +21,19 @@ pub enum Reason {
     Evicted {
         /// The names of the first ones.
         pods: Vec<String>,
-        /// The number of others.
         more: usize,
     },
-    /// The scales of these owners are unknown.
     Scale {
         /// The first owners, such as `ReplicaSet web`.
         owners: Vec<String>,
-        /// The number of others.
         more: usize,
     },
-    /// The pods were counted.
     Counted {
         /// The number of pods that may be evicted.
         disruptions_allowed: i32,
-        /// The number of healthy pods.
         current_healthy: i32,
-        /// The number of healthy pods required.
         desired_healthy: i32,
-        /// The number of pods expected.
         expected_pods: i32,
-        /// The number of running evictions.
         disrupted: usize,
         /// The number of pods without a controller, where the controllers' scales count.
         unmanaged: usize,
@@ -51,10 +42,7 @@ pub enum Reason {
         unread: Option<String>,
     },
     /// The pods could not be counted.
-    NotCounted {
-        /// The error.
-        error: String,
-    },
+    NotCounted { error: String },
 }
 
 impl Reason {

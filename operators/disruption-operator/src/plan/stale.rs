@@ -45,52 +45,31 @@ pub fn stale_in(pod: &Pod, now: Timestamp) -> Option<Duration> {
     Some(left.unwrap_or_default())
 }
 
-/// The decision about one pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StalePlan {
-    /// Keep the condition.
     Keep(StaleReason),
-    /// Check again.
-    Wait {
-        /// In this time.
-        left: Duration,
-        /// When the condition becomes stale.
-        due: Time,
-    },
-    /// Set the condition to False.
-    Clear {
-        /// The observed pod and version.
-        preconditions: Preconditions,
-        /// The pod's generation.
-        generation: i64,
-        /// The transition time of the condition, if known.
-        since: Option<Time>,
-    },
+    Wait { left: Duration, due: Time },
+    Clear { preconditions: Preconditions, generation: i64, since: Option<Time> },
 }
 
 /// Why the condition is kept or reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StaleReason {
-    /// The pod is being deleted.
     BeingDeleted,
-    /// The pod has ended.
     Ended,
     /// The pod has no such condition, or the kubelet set it.
     NoTarget,
     /// The pod may still be disrupted.
     NotStale {
-        /// The deadline.
         due: Time,
     },
     /// The pod was not disrupted in time.
     Stale {
-        /// The transition time of the condition, if known.
         since: Option<Time>,
     },
 }
 
-/// Decide about one pod.
 pub fn plan_stale(observed: &StalePod, now: Timestamp) -> StalePlan {
     let StalePod { pod } = observed;
     let meta = &pod.metadata;
@@ -127,7 +106,6 @@ pub fn cleared_target(generation: i64, now: Timestamp) -> Value {
     json!({ "status": { "conditions": [condition] } })
 }
 
-/// The decision about one page of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPlan {
     /// The pods to check, by key, and when.
@@ -136,15 +114,11 @@ pub struct SearchPlan {
     pub next: Duration,
 }
 
-/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SearchReason {
     /// The page has this many pods with the condition.
-    Found {
-        /// Their number.
-        pods: usize,
-    },
+    Found { pods: usize },
 }
 
 /// Decide when to check the pods of a page.

@@ -13,7 +13,6 @@ use shared::working::worker::{Controller, Requeue};
 
 use crate::observe::Caches;
 
-/// Lists all Endpoints once.
 pub(super) struct LeftoverController {
     pub(super) caches: Arc<Caches>,
     pub(super) ctx: ControllerContext,

@@ -31,12 +31,10 @@ pub struct EndpointsMetadata {
 
 shared::view!(EndpointsMetadata, ENDPOINTS, Marks);
 
-/// The annotations that this operator reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// The value of [`annotations::OVER_CAPACITY`].
     pub over_capacity: Option<Text>,
-    /// Whether they are the lock of an election.
     pub is_lock: bool,
 }
 

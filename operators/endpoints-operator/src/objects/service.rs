@@ -8,19 +8,15 @@ use shared::controllers::endpoints::service::Selecting;
 
 use super::{AddressType, ClusterIp, SERVICES, ServicePort};
 
-/// A Service.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawService")]
 pub struct Service {
-    /// Its metadata.
     pub metadata: Meta,
     /// Whether its type is `ExternalName`.
     pub is_external_name: bool,
     /// Its selector; none if it is missing or empty.
     pub selector: Option<Labels>,
-    /// Its ports.
     pub ports: Box<[ServicePort]>,
-    /// Its cluster IP.
     pub cluster_ip: ClusterIp,
     /// Its first IP family, if it is known. Endpoints list one address of each pod.
     pub family: Option<AddressType>,

@@ -9,7 +9,6 @@ use shared::working::decisions;
 use super::subsets::count;
 use crate::objects::{Pod, Subset};
 
-/// Why Endpoints are written or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
@@ -19,11 +18,8 @@ pub enum Reason {
     NoSelector,
     /// The cache has no Endpoints, and holds only those with this controller's label.
     NotCached,
-    /// The Service selects pods.
     Selected(Counts),
-    /// The Endpoints have no Service.
     NoService,
-    /// The Endpoints are the lock of an election.
     Lock,
     /// Neither the Service nor its Endpoints exist.
     Gone,
@@ -33,13 +29,9 @@ pub enum Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// The number of selected pods with an IP.
     pub pods: usize,
-    /// The number of ready addresses.
     pub ready: usize,
-    /// The number of other addresses.
     pub not_ready: usize,
-    /// The number of subsets.
     pub subsets: usize,
     /// The number of addresses above the limit, which are left out.
     pub left_out: usize,

@@ -82,7 +82,6 @@ fn ports_of(service: &Service, pod: &Pod) -> Vec<Port> {
     ports.collect()
 }
 
-/// The numbers of ready addresses and of others.
 pub fn count(subsets: &[Subset]) -> (usize, usize) {
     let ready = subsets.iter().map(|subset| subset.addresses.len()).sum();
     (ready, subsets.iter().map(|subset| subset.not_ready_addresses.len()).sum())

@@ -22,7 +22,6 @@ pub fn pack<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> Vec<Subset> {
     sorted(subsets, printed_subset)
 }
 
-/// The canonical form of existing subsets.
 pub fn repack(subsets: &[Subset]) -> Vec<Subset> {
     pack(parts(subsets))
 }

@@ -10,7 +10,6 @@ use shared::working::queue::Cause;
 use crate::objects::{EndpointSlice, Endpoints, Service};
 use crate::observe::Caches;
 
-/// The purpose of a timer.
 const SLICE_CHANGES: &str = "changes of its slices by other clients";
 
 fn enqueue(key: &Key, cause: Cause) -> Vec<Effect> {

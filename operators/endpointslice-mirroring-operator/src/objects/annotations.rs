@@ -8,10 +8,8 @@ use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::controllers::endpoints::TRIGGER_TIME;
 
-/// The configuration that kubectl applied last.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The annotations of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
     /// The annotations that a slice copies from its Endpoints.

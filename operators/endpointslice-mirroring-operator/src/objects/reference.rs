@@ -5,29 +5,23 @@ use shared::api::intern::Text;
 use shared::api::object::Uid;
 use shared::controllers::endpoints::address::Referent;
 
-/// A reference to an object.
 #[derive(Clone, Debug, Default, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reference {
     /// Such as `Pod`.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub kind: Text,
-    /// Its namespace.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub namespace: Text,
-    /// Its name.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub name: Text,
-    /// Its uid, which may be any text.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub uid: Text,
     /// Such as `v1`.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub api_version: Text,
-    /// Its version.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub resource_version: Text,
-    /// A part of it.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub field_path: Text,
 }

@@ -7,13 +7,10 @@ use shared::working::decisions;
 
 use super::Mirrored;
 
-/// Why slices are written or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// Nothing is mirrored.
     NotMirrored(NotMirrored),
-    /// The Endpoints are mirrored.
     Mirrored(Counts),
 }
 
@@ -27,9 +24,7 @@ pub enum NotMirrored {
     HasSelector,
     /// The Endpoints do not exist, or their label excludes them.
     NoEndpoints,
-    /// The label of the Endpoints excludes them.
     Skipped,
-    /// The Endpoints are the lock of an election.
     Lock,
 }
 
@@ -37,9 +32,7 @@ pub enum NotMirrored {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// The number of endpoints.
     pub endpoints: usize,
-    /// The number of slices.
     pub slices: usize,
     /// The number of addresses that are left out because they are not IPs.
     pub invalid: usize,
@@ -53,13 +46,11 @@ pub struct Counts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Gone {
-    /// Nothing is mirrored any more.
     NotMirrored,
     /// No address of its type is left on its ports.
     Emptied,
     /// Another slice has the same address type and ports.
     Duplicate,
-    /// No address has its ports any more.
     PortsUnwanted,
 }
 

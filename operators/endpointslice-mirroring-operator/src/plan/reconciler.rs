@@ -20,7 +20,6 @@ use super::{Changes, Config, Creation, Deletion, Gone, Mirrored, Size, Update, W
 use crate::objects::{ENDPOINTS, Endpoint, EndpointPort, EndpointSlice, Endpoints, reasons};
 use crate::observe::Observed;
 
-/// The new state of a slice.
 struct Draft<'a> {
     /// The observed slice; none if it is new.
     base: Option<&'a EndpointSlice>,
@@ -29,10 +28,8 @@ struct Draft<'a> {
     endpoints: Vec<Endpoint>,
 }
 
-/// Slices to delete.
 type Deletions<'a> = Vec<(&'a EndpointSlice, Gone)>;
 
-/// The observed slices, by key.
 pub(super) fn in_order(observed: &Observed) -> impl Iterator<Item = &EndpointSlice> {
     let mut slices: Vec<&EndpointSlice> = observed.slices.iter().map(|slice| &**slice).collect();
     slices.sort_unstable_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
@@ -88,7 +85,6 @@ fn events(endpoints: &Endpoints, skipped: usize, invalid: usize, max: usize) -> 
     invalid_ones.into_iter().chain(too_many).collect()
 }
 
-/// The decision about one group.
 struct Group<'a> {
     draft: Option<Draft<'a>>,
     delete: Deletions<'a>,

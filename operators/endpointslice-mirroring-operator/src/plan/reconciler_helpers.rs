@@ -18,9 +18,7 @@ pub(super) type GroupKey = (AddressType, PortMapKey);
 /// A desired group, which may have no endpoints.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    /// The ports, in their written order.
     pub(super) ports: Vec<EndpointPort>,
-    /// The endpoints, in their written order.
     pub(super) endpoints: BTreeMap<EndpointKey, Endpoint>,
 }
 
@@ -30,7 +28,6 @@ pub(super) struct Wanted {
 #[derive(Debug, Default)]
 pub(super) struct Desired {
     pub(super) groups: BTreeMap<GroupKey, Wanted>,
-    /// The number of addresses in no group.
     pub(super) skipped: usize,
     /// The number of these that are not IPs; addresses above the limit are not checked.
     pub(super) invalid: usize,

@@ -10,7 +10,6 @@ use crate::controller::zones::zones_key;
 use crate::objects::{EndpointSlice, Node, Pod};
 use crate::observe::Caches;
 
-/// The purpose of a timer.
 const SLICE_CHANGES: &str = "changes of its slices by other clients";
 
 /// Sync the zones if their shares may change.

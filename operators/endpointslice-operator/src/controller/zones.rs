@@ -10,7 +10,6 @@ use shared::working::worker::{Controller, Requeue};
 
 use crate::observe::Caches;
 
-/// Syncs all zones together.
 pub(super) struct ZonesController {
     pub(super) caches: Arc<Caches>,
     pub(super) services: Queue,

@@ -11,13 +11,11 @@ use crate::objects::{AddressType, Node};
 /// The overload of an endpoint that is tolerated. Upstream: `overloadThreshold`.
 pub(crate) const OVERLOAD_THRESHOLD: f64 = 0.2;
 
-/// Each zone's share of all CPU.
 pub type ZoneRatios = BTreeMap<Text, f64>;
 
 /// The number of endpoints with a hint for each zone.
 pub type ZoneCounts = BTreeMap<Text, i64>;
 
-/// The hints of a Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceHints {
     /// The allocations, by address type.

@@ -10,19 +10,14 @@ use shared::api::resource::NODES;
 
 use super::labels;
 
-/// A node.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawNode")]
 pub struct Node {
     /// Its metadata, without labels: each node has a set of its own, which would need memory.
     pub metadata: Meta,
-    /// Its zone.
     pub zone: Option<Text>,
-    /// Whether it belongs to the control plane.
     pub is_control_plane: bool,
-    /// Whether its condition Ready is True.
     pub is_ready: bool,
-    /// Its allocatable CPU in thousandths.
     pub milli_cpu: i64,
 }
 

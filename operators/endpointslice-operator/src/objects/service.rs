@@ -13,25 +13,19 @@ pub use shared::controllers::endpoints::service::{ClusterIp, ServicePort, Target
 
 use super::{AddressType, SERVICES, annotations};
 
-/// A Service.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawService")]
 pub struct Service {
-    /// Its metadata, with the annotations about hints.
     pub metadata: Meta<TopologyMode>,
     /// Whether its type is `ExternalName`.
     pub is_external_name: bool,
     /// Its selector; none if it is missing or empty.
     pub selector: Option<Labels>,
-    /// Its ports.
     pub ports: Box<[ServicePort]>,
-    /// Its cluster IP.
     pub cluster_ip: ClusterIp,
     /// The known families in `spec.ipFamilies`.
     pub ip_families: Box<[AddressType]>,
-    /// Whether every pod counts as ready.
     pub publishes_not_ready: bool,
-    /// `spec.trafficDistribution`.
     pub traffic_distribution: Option<Text>,
 }
 

@@ -9,32 +9,25 @@ use shared::controllers::endpoints::label_changes;
 use super::{Changes, Creation, Update};
 use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice};
 
-/// One slice.
 #[derive(Clone, Debug)]
 pub(super) struct Draft<'a> {
     /// The observed slice; none if it is new.
     pub(super) base: Option<&'a EndpointSlice>,
-    /// Its ports.
     pub(super) ports: Cow<'a, [EndpointPort]>,
-    /// Its endpoints.
     pub(super) endpoints: Cow<'a, [Endpoint]>,
-    /// Whether its labels are updated.
     pub(super) relabels: bool,
 }
 
 impl<'a> Draft<'a> {
-    /// An unchanged slice.
     pub(super) fn of(base: &'a EndpointSlice) -> Self {
         let (ports, endpoints) = (Cow::Borrowed(base.ports.as_slice()), Cow::Borrowed(base.endpoints.as_slice()));
         Self { base: Some(base), ports, endpoints, relabels: false }
     }
 
-    /// A new slice.
     pub(super) fn new(ports: &[EndpointPort]) -> Self {
         Self { base: None, ports: ports.to_vec().into(), endpoints: Vec::new().into(), relabels: true }
     }
 
-    /// The creation, with these labels.
     pub(super) fn creation(self, address_type: &AddressType, labels: &Labels) -> Creation {
         let Self { base: _, ports, endpoints, relabels: _ } = self;
         let (address_type, labels, annotations) = (address_type.clone(), labels.clone(), Labels::default());
@@ -67,24 +60,18 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The desired slices of one address type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drafts<'a> {
-    /// Slices to create.
     pub(super) create: Vec<Draft<'a>>,
-    /// Slices to update.
     pub(super) update: Vec<Draft<'a>>,
-    /// Slices to keep.
     pub(super) unchanged: Vec<Draft<'a>>,
 }
 
 impl<'a> Drafts<'a> {
-    /// All slices.
     pub(super) fn all(&self) -> impl Iterator<Item = &Draft<'a>> {
         self.create.iter().chain(&self.update).chain(&self.unchanged)
     }
 
-    /// The slices to create or update.
     pub(super) fn written(&mut self) -> impl Iterator<Item = &mut Draft<'a>> {
         self.create.iter_mut().chain(&mut self.update)
     }

@@ -8,7 +8,6 @@ use shared::working::decisions;
 
 use super::{Family, Slices};
 
-/// Why slices are written or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
@@ -16,9 +15,7 @@ pub enum Reason {
     ExternalName,
     /// The Service has no selector; another client writes its slices.
     NoSelector,
-    /// The Service selects pods.
     Selected {
-        /// The number of selected pods with an IP.
         pods: usize,
         /// The decision by address type.
         families: BTreeMap<String, Counts>,
@@ -33,13 +30,9 @@ pub enum Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// The number of endpoints.
     pub endpoints: usize,
-    /// The number of slices.
     pub slices: usize,
-    /// The number of new endpoints.
     pub added: usize,
-    /// The number of endpoints that are gone.
     pub removed: usize,
     /// The number of slices that are not created because the Service is being deleted.
     pub withheld: usize,
@@ -51,9 +44,7 @@ pub struct Counts {
 pub enum Gone {
     /// A deleted Service of the same name owns it.
     NotOwned,
-    /// All its endpoints are gone.
     Emptied,
-    /// No pod has its ports any more.
     PortsUnwanted,
     /// The Service does not have its address type.
     Unsupported,

@@ -32,16 +32,13 @@ struct Group<'a> {
 }
 
 struct Desired {
-    /// The ports, in their written order.
     ports: Vec<EndpointPort>,
     /// The endpoints, by pod.
     endpoints: BTreeMap<Key, Endpoint>,
 }
 
-/// Groups by ports.
 type Groups<'a> = BTreeMap<PortMapKey, Group<'a>>;
 
-/// Slices to delete.
 type Deletions<'a> = Vec<(&'a EndpointSlice, Gone)>;
 
 /// Decide on the slices of one address type.
@@ -131,7 +128,6 @@ fn desire(observed: &Observed, address_type: &AddressType, groups: &mut Groups<'
     skipped
 }
 
-/// The decision about one group.
 struct Packed<'a> {
     drafts: Drafts<'a>,
     delete: Deletions<'a>,

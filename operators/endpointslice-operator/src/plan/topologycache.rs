@@ -14,10 +14,8 @@ use super::draft::{Draft, Drafts};
 use crate::memory::topology::{OVERLOAD_THRESHOLD, ServiceHints, ZoneCounts, ZoneRatios, real};
 use crate::objects::{AddressType, Endpoint, Hints, Service, reasons};
 
-/// The number of endpoints for a zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Allocation {
-    /// With fewer, the endpoints would be overloaded.
     pub(super) minimum: i64,
     /// With more, other zones would have too few.
     pub(super) maximum: i64,
@@ -246,7 +244,6 @@ pub(super) fn remove_hints(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// A whole number that a float holds.
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "there is no other way from f64 to i64")]
 const fn whole(number: f64) -> i64 {
     number as i64

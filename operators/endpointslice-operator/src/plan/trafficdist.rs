@@ -10,7 +10,6 @@ use crate::objects::{Endpoint, Hints, traffic_distribution};
 /// The preference in a Service's `trafficDistribution`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrafficDistribution {
-    /// Prefer endpoints in the client's zone.
     SameZone,
     /// Prefer endpoints on the client's node, then in its zone.
     SameNode,

@@ -19,14 +19,12 @@ use crate::plan::patches::{drop_owners_of, keep_other_owners};
 /// How many dependents are released at a time.
 const AT_ONCE: usize = 20;
 
-/// Executes attempts to orphan.
 pub(crate) struct Writer {
     pub(crate) caches: Arc<Caches>,
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan. The owner keeps its finalizer until all dependents are released.
     pub(crate) async fn apply(&self, key: &Key, plan: Plan) -> anyhow::Result<()> {
         let (caches, control) = (&self.caches, self.ctx.for_name(key));
         let Plan { owner, releases } = plan;

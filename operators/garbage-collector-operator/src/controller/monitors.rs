@@ -43,7 +43,6 @@ const LIST_WAIT: Duration = Duration::from_millis(100);
 /// How long the apiserver takes to serve a new kind after its definition has changed.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// All monitors.
 pub(super) struct Monitors {
     feeder: Feeder,
     caches: Arc<Caches>,
@@ -167,7 +166,6 @@ impl Monitors {
     }
 }
 
-/// Whether it is this resource, in any version.
 fn is_of(resource: &Resource, known: &Resource) -> bool {
     (&resource.group, &resource.plural) == (&known.group, &known.plural)
 }

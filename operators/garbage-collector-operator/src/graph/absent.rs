@@ -23,7 +23,6 @@ pub(super) struct AbsentOwners {
 #[derive(Debug)]
 struct Use {
     at: u64,
-    /// Whether a monitor saw its deletion.
     was_seen: bool,
 }
 
@@ -44,7 +43,6 @@ impl AbsentOwners {
         self.last_use.contains_key(owner)
     }
 
-    /// Whether a monitor saw its deletion.
     pub(super) fn was_seen(&self, owner: &Identity) -> bool {
         self.last_use.get(owner).is_some_and(|last| last.was_seen)
     }

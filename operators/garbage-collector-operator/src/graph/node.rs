@@ -13,15 +13,12 @@ use crate::objects::{FOREGROUND_DELETION, Identity, ORPHAN, OwnerReference, Part
 pub enum Stage {
     /// A dependent refers to it, and no monitor has seen it.
     Virtual,
-    /// Observed.
     Live,
-    /// Observed with deletionTimestamp.
     BeingDeleted,
     /// The same, and its dependents are deleted first.
     DeletingDependents,
 }
 
-/// One node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Its identity; a virtual node has that of a dependent's reference.
@@ -31,7 +28,6 @@ pub struct Node {
     pub(super) resource_version: ResourceVersion,
     /// Whether the last state was being deleted with the finalizer `orphan`, and with `foregroundDeletion`.
     pub(super) was: Deleting,
-    /// Its owners.
     pub owners: Box<[Arc<OwnerReference>]>,
     pub(super) dependents: Dependents,
     /// A monitor saw that one of its owners was deleted, and it got no new owner since.
@@ -73,7 +69,6 @@ impl Node {
     }
 }
 
-/// The finalizers that a deletion waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Deleting {
     pub(super) orphan: bool,

@@ -23,7 +23,6 @@ const UNUSED: Duration = Duration::from_secs(1);
 pub(crate) struct Turns<L>(Mutex<State<L>>);
 
 struct State<L> {
-    /// When the reads that are promised are over.
     over: Option<Instant>,
     waiting: BTreeMap<Uid, Waiting<L>>,
     /// The objects that no monitor has seen and of which only such objects speak, each of which waits to be read itself.
@@ -86,7 +85,6 @@ impl<L: Default> Turns<L> {
         }
     }
 
-    /// Lets an object wait for another turn.
     pub(crate) fn take(&self, uid: Uid, learned: L) {
         let mut state = self.state();
         let turn = state.promise(IN_A_TURN, Instant::now());
@@ -100,7 +98,6 @@ impl<L: Default> Turns<L> {
         turns.into_iter().flatten().filter_map(left).max().unwrap_or_default()
     }
 
-    /// Forgets an object that needs no turn any more.
     pub(crate) fn forget(&self, uid: Uid) {
         let mut state = self.state();
         state.waiting.remove(&uid);

@@ -22,7 +22,6 @@ const OWNER_REF_INVALID_NAMESPACE: &str = "OwnerRefInvalidNamespace";
 /// Marks the key of an attempt that is dropped once a monitor has seen the object.
 const VIRTUAL: &str = "virtual";
 
-/// The state that monitors and workers share.
 pub struct Caches {
     graph: Mutex<Graph>,
     attempt_to_delete: Queue,
@@ -35,14 +34,12 @@ pub struct Caches {
 /// The effect of an event on the object that was attempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Followed {
-    /// All attempts are enqueued.
     Enqueued,
     /// All attempts are enqueued, and the object itself has to be attempted again later.
     Retry,
 }
 
 impl Caches {
-    /// An empty graph before these queues.
     pub(crate) fn new(attempt_to_delete: Queue, attempt_to_orphan: Queue, recorder: Recorder) -> Self {
         let (graph, kinds, turns) = (Mutex::default(), Kinds::default(), Turns::default());
         Self { graph, attempt_to_delete, attempt_to_orphan, recorder, kinds, turns }
@@ -84,7 +81,6 @@ impl Caches {
         if attempt_to_delete_later.is_empty() { Followed::Enqueued } else { Followed::Retry }
     }
 
-    /// Enqueues objects for an attempt.
     pub(crate) fn attempt(&self, uids: &[Uid]) {
         self.with_graph(|graph| {
             for uid in uids {
@@ -171,7 +167,6 @@ pub(crate) mod tests {
         (caches, Control::new(client, Arc::new(consistency), Decisions::default()))
     }
 
-    /// A discovery of these resources.
     pub(crate) fn serving(resources: &[Resource]) -> Discovery {
         let served =
             |resource: &Resource| Served { resource: resource.clone(), verbs: BTreeSet::default(), is_preferred: true };

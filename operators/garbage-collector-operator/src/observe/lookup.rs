@@ -15,7 +15,6 @@ use crate::observe::caches::{Caches, key_of};
 
 /// Marks the key of an object that no monitor has seen; kind and name follow.
 const UNSEEN: &str = "unseen";
-/// The namespace of kubelets' Leases.
 const NODE_LEASES: &str = "kube-node-lease";
 
 /// Why no monitor has seen an object.
@@ -26,9 +25,7 @@ pub enum Unseen {
     Unserved,
     /// Objects of its kind cannot be deleted, listed or watched, or are never collected, such as Events.
     NotFollowed,
-    /// Its kind cannot be listed or watched now.
     Failing {
-        /// The error of the monitor.
         error: String,
     },
     /// It is the Lease of a kubelet: these are listed when a Node was deleted.

@@ -11,25 +11,21 @@ use shared::working::decisions::{self, Reasoned};
 use crate::graph::Graph;
 use crate::objects::{Identity, ORPHAN};
 
-/// Release every dependent, then remove the owner's finalizer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The owner that is deleted without its dependents.
     pub owner: Identity,
-    /// The dependents to release.
     pub releases: Vec<Release>,
 }
 
 /// One dependent that loses its references to the owner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Release {
-    /// The dependent.
     pub dependent: Identity,
     /// The owner's uid as it is written in the dependent's references.
     pub owners: Vec<String>,
 }
 
-/// Why dependents are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {

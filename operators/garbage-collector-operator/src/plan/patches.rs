@@ -12,13 +12,10 @@ use crate::objects::LiveMeta;
 /// One change in both forms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Patch {
-    /// The object's uid as it is written.
     pub uid: String,
     /// The version that was read, for the merge patch.
     pub resource_version: String,
-    /// For kinds that are built in.
     pub strategic: Value,
-    /// For all others.
     pub merge: Value,
 }
 

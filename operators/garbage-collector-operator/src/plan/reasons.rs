@@ -14,7 +14,6 @@ const NAMES: usize = 110;
 /// After how many bytes a text of any length is cut.
 const TEXT: usize = 400;
 
-/// Some owners, or some dependents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Named {
@@ -24,7 +23,6 @@ pub struct Named {
     pub more: usize,
 }
 
-/// Why an object is written, or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
@@ -32,31 +30,22 @@ pub enum Reason {
     BeingDeleted,
     /// Its kind is not served.
     Unserved,
-    /// A read failed.
     Unread {
-        /// The error of the read.
         error: String,
     },
-    /// Many reads are under way.
     Throttled,
     /// Its namespace is not known.
     NoNamespace,
     /// It does not exist.
     Absent,
-    /// Dependents block its deletion.
     WaitsForDependents {
-        /// These.
         dependents: Named,
     },
-    /// No dependent blocks its deletion.
     DependentsGone,
-    /// It has no owners.
     NoOwners,
     /// An owner's kind is not served.
     OwnerUnserved {
-        /// The value in the reference.
         api_version: String,
-        /// The value in the reference.
         kind: String,
     },
     /// It has many owners, and not all were read yet.
@@ -66,28 +55,20 @@ pub enum Reason {
         /// How many there are.
         of: usize,
     },
-    /// No object can have its name.
     InvalidName,
     /// An owner is namespaced, and the object is cluster-scoped.
     OwnerNamespaced {
-        /// Its kind and name.
         owner: String,
     },
-    /// No object can have the name of an owner.
     OwnerInvalidName {
-        /// The value in the reference.
         kind: String,
-        /// The value in the reference.
         name: String,
     },
-    /// All its owners stay.
     Owned {
-        /// These.
         owners: Named,
     },
     /// Some of its owners stay, others do not.
     OwnersGone {
-        /// These stay.
         #[serde(skip_serializing_if = "Named::is_empty")]
         stay: Named,
         /// These do not exist.
@@ -100,7 +81,6 @@ pub enum Reason {
         #[serde(skip_serializing_if = "Named::is_empty")]
         waiting: Named,
     },
-    /// Its owners wait for it.
     OwnersWait {
         /// These wait; others may be gone.
         owners: Named,
@@ -122,7 +102,6 @@ pub enum Reason {
     },
     /// No monitor has seen an owner: a sync reads it.
     OwnerUnseen {
-        /// Its kind and name.
         owner: String,
         /// Why its kind cannot be listed or watched, if it cannot.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,13 +109,11 @@ pub enum Reason {
     },
 }
 
-/// An owner's kind and name.
 pub(super) fn owner_name(reference: &OwnerReference) -> String {
     let owner = &reference.owner;
     format!("{} {}", owner.kind.kind, &*owner.name)
 }
 
-/// The beginning of a text of any length.
 pub(super) fn cut(text: &str) -> String {
     text[..text.floor_char_boundary(TEXT)].to_owned()
 }

@@ -9,7 +9,6 @@ use crate::memory::Memory;
 use crate::metrics::AutoscalerMetrics;
 use crate::objects::HorizontalPodAutoscaler;
 
-/// The purpose of the delay between two syncs.
 pub(super) const NEXT_PERIOD: &str = "the next sync period";
 
 /// Upstream: `enqueueHPA`, `updateHPA` and `deleteHPA`, `pkg/controller/podautoscaler/horizontal.go`.

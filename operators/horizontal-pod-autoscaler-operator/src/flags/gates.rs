@@ -7,7 +7,6 @@ use shared::process::flags::read_gates;
 const CONFIGURABLE_TOLERANCE: &str = "HPAConfigurableTolerance";
 const SCALE_TO_ZERO: &str = "HPAScaleToZero";
 
-/// The features that are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeatureGates {
     /// Whether an autoscaler may have tolerances of its own.

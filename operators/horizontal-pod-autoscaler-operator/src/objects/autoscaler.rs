@@ -9,11 +9,9 @@ use super::metric::MetricSpec;
 use super::reference::Reference;
 use super::status::AutoscalerStatus;
 
-/// `autoscaling/v2` `HorizontalPodAutoscaler`.
 pub const HORIZONTAL_POD_AUTOSCALERS: Resource =
     Resource::namespaced("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers");
 
-/// A HorizontalPodAutoscaler.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawAutoscaler")]
 pub struct HorizontalPodAutoscaler {

@@ -6,14 +6,12 @@ use serde::Deserialize;
 use shared::api::object::null_as_default;
 use shared::api::quantity::Quantity;
 
-/// `spec.behavior`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behavior {
     pub scale_up: ScalingRules,
     pub scale_down: ScalingRules,
 }
 
-/// The rules for one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalingRules {
     /// None for the flag's, which only `scale_down` can have.
@@ -31,13 +29,10 @@ impl ScalingRules {
     }
 }
 
-/// Which of several policies counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Select {
-    /// The policy that allows the most.
     #[default]
     Max,
-    /// The policy that allows the least.
     Min,
     /// None: no scaling in this direction.
     Disabled,
@@ -46,21 +41,17 @@ pub enum Select {
     Other,
 }
 
-/// The most change in a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Policy {
     #[serde(rename = "type")]
     pub type_: PolicyType,
-    /// A number of pods or a percentage.
     pub value: i32,
     pub period_seconds: i32,
 }
 
-/// The meaning of a policy's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum PolicyType {
-    /// A number of pods.
     #[default]
     Pods,
     /// A percentage of the replicas at the start of the period.

@@ -12,29 +12,11 @@ use super::reference::Reference;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawMetric")]
 pub enum MetricSpec {
-    Object {
-        described_object: Reference,
-        metric: MetricIdentifier,
-        target: Target,
-    },
-    Pods {
-        metric: MetricIdentifier,
-        target: Target,
-    },
-    Resource {
-        name: Text,
-        target: Target,
-    },
-    ContainerResource {
-        name: Text,
-        container: Text,
-        target: Target,
-    },
-    External {
-        metric: MetricIdentifier,
-        target: Target,
-    },
-    /// Unknown to this version.
+    Object { described_object: Reference, metric: MetricIdentifier, target: Target },
+    Pods { metric: MetricIdentifier, target: Target },
+    Resource { name: Text, target: Target },
+    ContainerResource { name: Text, container: Text, target: Target },
+    External { metric: MetricIdentifier, target: Target },
     Other(Text),
 }
 
@@ -52,7 +34,6 @@ impl MetricSpec {
     }
 }
 
-/// The name and the series of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MetricIdentifier {
@@ -62,7 +43,6 @@ pub struct MetricIdentifier {
     pub selector: Option<LabelSelector>,
 }
 
-/// The target of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Target {
@@ -70,11 +50,9 @@ pub struct Target {
     pub type_: TargetType,
     pub value: Option<Quantity>,
     pub average_value: Option<Quantity>,
-    /// In percent of the pods' requests.
     pub average_utilization: Option<i32>,
 }
 
-/// The meaning of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum TargetType {
     Utilization,
@@ -98,7 +76,6 @@ struct RawMetric {
     external: Option<RawSource>,
 }
 
-/// The fields of all sources; each has some of them.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawSource {

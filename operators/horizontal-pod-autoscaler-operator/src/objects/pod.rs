@@ -12,24 +12,20 @@ use shared::api::quantity::Quantity;
 use shared::api::resource::PODS;
 use shared::api::time::Time;
 
-/// Quantities by resource.
 pub type Amounts = BTreeMap<Text, Quantity>;
 
-/// A pod.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawPod")]
 pub struct Pod {
     pub metadata: Meta,
     pub phase: Phase,
     pub ready: Option<Ready>,
-    /// When its kubelet started it.
     pub start: Option<Time>,
     pub requests: Requests,
 }
 
 shared::view!(Pod, PODS);
 
-/// The condition Ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     pub is_true: bool,
@@ -43,23 +39,19 @@ impl Pod {
         self.ready.is_some_and(|ready| ready.is_true)
     }
 
-    /// Whether its containers have ended for good.
     pub fn has_ended(&self) -> bool {
         matches!(self.phase, Phase::Succeeded | Phase::Failed)
     }
 }
 
-/// The requests of a pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
     pub containers: Vec<ContainerRequests>,
     pub init_containers: Vec<ContainerRequests>,
     pub pod: Amounts,
-    /// The overhead of its runtime.
     pub overhead: Amounts,
 }
 
-/// The requests of a container.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContainerRequests {
     pub name: Text,

@@ -6,7 +6,6 @@ use shared::api::object::{ResourceVersion, Uid, null_as_default};
 
 pub const SCALE: &str = "scale";
 
-/// `autoscaling/v1` `Scale`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Scale {
@@ -18,7 +17,6 @@ pub struct Scale {
     pub status: ScaleStatus,
 }
 
-/// `metadata` of a scale.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScaleMeta {
@@ -28,7 +26,6 @@ pub struct ScaleMeta {
     pub resource_version: ResourceVersion,
 }
 
-/// `spec` of a scale.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ScaleSpec {
@@ -36,13 +33,11 @@ pub struct ScaleSpec {
     pub replicas: i32,
 }
 
-/// `status` of a scale.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ScaleStatus {
     #[serde(deserialize_with = "null_as_default")]
     pub replicas: i32,
-    /// The selector of the pods, as text.
     #[serde(deserialize_with = "null_as_default")]
     pub selector: Text,
 }

@@ -21,7 +21,6 @@ pub struct AutoscalerStatus {
     /// The number that the target asked for at the last sync.
     #[serde(deserialize_with = "null_as_default")]
     pub current_replicas: i32,
-    /// The number that it should have.
     #[serde(deserialize_with = "null_as_default")]
     pub desired_replicas: i32,
     #[serde(deserialize_with = "null_as_default")]
@@ -30,7 +29,6 @@ pub struct AutoscalerStatus {
     pub conditions: Vec<AutoscalerCondition>,
 }
 
-/// A condition of an autoscaler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AutoscalerCondition {
@@ -63,7 +61,6 @@ pub struct MetricStatus {
     pub external: Option<IdentifiedStatus>,
 }
 
-/// The value of a metric of one object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMetricStatus {
@@ -80,7 +77,6 @@ pub struct IdentifiedStatus {
     pub current: MetricValueStatus,
 }
 
-/// The usage of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResourceMetricStatus {
@@ -91,7 +87,6 @@ pub struct ResourceMetricStatus {
     pub container: Text,
 }
 
-/// A value, in the form of its target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MetricValueStatus {
@@ -99,7 +94,6 @@ pub struct MetricValueStatus {
     pub value: Option<Quantity>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub average_value: Option<Quantity>,
-    /// In percent of the pods' requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub average_utilization: Option<i32>,
 }

@@ -26,7 +26,6 @@ pub struct Values<T> {
 pub struct PodUsage {
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: Named,
-    /// The end of the window.
     pub timestamp: Option<Time>,
     #[serde(deserialize_with = "go_duration")]
     pub window: Duration,
@@ -34,7 +33,6 @@ pub struct PodUsage {
     pub containers: Vec<ContainerUsage>,
 }
 
-/// The name of the pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Named {
@@ -42,13 +40,11 @@ pub struct Named {
     pub name: Text,
 }
 
-/// The usage of one container.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ContainerUsage {
     #[serde(deserialize_with = "null_as_default")]
     pub name: Text,
-    /// By resource.
     #[serde(deserialize_with = "null_as_default")]
     pub usage: BTreeMap<Text, Quantity>,
 }
@@ -77,7 +73,6 @@ pub struct ExternalValue {
     pub value: Quantity,
 }
 
-/// An invalid duration counts as zero.
 fn go_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
     Ok(text.parse::<GoDuration>().map_or(Duration::ZERO, |duration| duration.0))

@@ -10,7 +10,6 @@ use shared::transport::api_error::ApiError;
 use shared::working::control::Control;
 
 pub(super) const CUSTOM_METRICS: &str = "custom.metrics.k8s.io";
-/// The supported versions of it.
 const CUSTOM_METRICS_VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 
 /// Why a kind or a version is unknown, in client-go's words.

@@ -14,7 +14,6 @@ use crate::objects::Reference;
 use crate::objects::Scale;
 use crate::objects::scale::SCALE;
 
-/// Adds the scale.
 pub(crate) async fn live_scale(control: &Control, caches: &Caches, known: Known) -> Observed {
     let Known { autoscaler, history } = known;
     let scale = read_scale(control, caches, autoscaler.metadata.namespace(), &autoscaler.target).await;
@@ -57,7 +56,6 @@ async fn read_scale(
     Ok(ReadScale { resource, scale, served })
 }
 
-/// The scale of one object, as served.
 pub(crate) async fn get_scale(control: &Control, resource: &Resource, object: &Key) -> Result<Value, ApiError> {
     control.get_subresource(resource, object, SCALE).await
 }

@@ -16,10 +16,8 @@ use super::{ActionLabel, Config, ErrorLabel, PlannedCondition, Tally};
 use crate::objects::{HorizontalPodAutoscaler, MetricStatus, Pod, Scale, condition_reasons, conditions};
 use crate::observe::{Answer, Measured, Observed};
 
-/// The result of all metrics together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combined {
-    /// The events about failed metrics.
     pub notices: Vec<PlannedEvent>,
     /// The condition `ScalingActive`; none if the pods could not be listed.
     pub active: Option<PlannedCondition>,
@@ -32,7 +30,6 @@ pub struct Combined {
     pub error: Option<String>,
 }
 
-/// Combines all metrics of an autoscaler.
 pub fn combine(observed: &Observed, scale: &Scale, config: &Config, now: Timestamp) -> Combined {
     let Observed { autoscaler, measured, .. } = observed;
     if let Some(fault) = selector_fault(&scale.status.selector, measured) {

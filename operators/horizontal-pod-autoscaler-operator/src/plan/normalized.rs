@@ -10,7 +10,6 @@ pub(super) const DOWN_STABILIZED: (&str, &str) = (
     "recent recommendations were higher than current one, applying the highest recent recommendation",
 );
 
-/// A recommendation to act on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normalized {
     pub replicas: i32,
@@ -18,12 +17,10 @@ pub struct Normalized {
     pub able: PlannedCondition,
     /// The condition `ScalingLimited`.
     pub limited: PlannedCondition,
-    /// The new recommendations.
     pub recommendations: Vec<Recommendation>,
 }
 
 impl Normalized {
-    /// A recommendation after it was stabilized, with reason and message of that, and limited.
     pub(super) fn new(
         recommended: i32,
         (stabilized, (word, message)): (i32, (&'static str, &'static str)),
@@ -60,12 +57,10 @@ pub(super) const fn upper_bound(max: i32, rate: i32) -> Limited {
     }
 }
 
-/// The minimum.
 pub(super) const fn minimum(min: i32) -> Limited {
     (min, condition_reasons::TOO_FEW_REPLICAS, "the desired replica count is less than the minimum replica count")
 }
 
-/// A number that no bound limits.
 pub(super) const fn within_range(desired: i32) -> Limited {
     (desired, condition_reasons::DESIRED_WITHIN_RANGE, "the desired count is within the acceptable range")
 }

@@ -6,19 +6,16 @@ pub(super) const fn real(number: i64) -> f64 {
     number as f64
 }
 
-/// Rounded up.
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "there is no other way from f64 to i32")]
 pub(super) fn ceil(number: f64) -> i32 {
     number.ceil() as i32
 }
 
-/// Rounded up.
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "there is no other way from f64 to i64")]
 pub(super) fn ceil_wide(number: f64) -> i64 {
     number.ceil() as i64
 }
 
-/// Rounded towards zero.
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "there is no other way from f64 to i32")]
 pub(super) const fn cut(number: f64) -> i32 {
     number as i32

@@ -25,7 +25,6 @@ pub struct Groups<'a> {
     pub unready: BTreeSet<&'a str>,
     /// Pods without a value.
     pub missing: BTreeSet<&'a str>,
-    /// Pods that are ending or have ended.
     pub ignored: BTreeSet<&'a str>,
 }
 

@@ -8,22 +8,24 @@ use shared::working::decisions;
 /// The most bytes of an error or of a metric's name in a reason.
 const TEXT: usize = 300;
 
-/// Why the target has the number of replicas that it gets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The scale cannot be read.
-    NoScale { error: String },
+    NoScale {
+        error: String,
+    },
     /// The target is at zero, and the autoscaler did not scale it there.
     Disabled,
     /// The target asks for a number out of bounds.
-    OutOfBounds { current: i32, bound: i32 },
-    /// The metrics give no number.
-    NotComputed { error: String },
-    /// The metrics decide.
+    OutOfBounds {
+        current: i32,
+        bound: i32,
+    },
+    NotComputed {
+        error: String,
+    },
     Computed {
         recommended: i32,
-        /// The metric that asks for the most.
         metric: String,
         /// The reason of the condition `AbleToScale`: whether earlier recommendations hold this one back.
         able: &'static str,
@@ -57,14 +59,17 @@ fn short(text: &str) -> String {
     text[..text.floor_char_boundary(TEXT)].to_owned()
 }
 
-/// The purpose of a live read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Question {
     /// The replicas that this target, such as `Deployment web`, asks for.
-    Scale { target: String },
-    /// The values of this many metrics.
-    Metrics { current: i32, metrics: usize },
+    Scale {
+        target: String,
+    },
+    Metrics {
+        current: i32,
+        metrics: usize,
+    },
 }
 
 impl decisions::Reason for Reason {}

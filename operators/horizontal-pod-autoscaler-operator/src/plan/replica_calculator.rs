@@ -38,7 +38,6 @@ impl fmt::Display for Tolerances {
     }
 }
 
-/// The result of one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replicas {
     pub replicas: i32,
@@ -182,7 +181,6 @@ impl<'a> ReplicaCalculator<'a> {
     }
 }
 
-/// Whether some values are assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filled {
     AsIs,

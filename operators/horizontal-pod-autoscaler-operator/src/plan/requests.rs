@@ -90,7 +90,6 @@ fn aggregate(requests: &Requests, resource: &str) -> Option<Quantity> {
     running.max(starting)
 }
 
-/// The saturating sum.
 fn sum(amounts: [Option<Quantity>; 2]) -> Option<Quantity> {
     amounts.into_iter().flatten().reduce(|a, b| a.checked_add(b).unwrap_or_else(|| a.max(b)))
 }

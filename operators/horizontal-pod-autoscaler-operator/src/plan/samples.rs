@@ -16,14 +16,10 @@ use crate::objects::values::{ObjectValue, PodUsage};
 /// Upstream: `metricServerDefaultMetricWindow`.
 const DEFAULT_WINDOW: Duration = Duration::from_secs(60);
 
-/// The value of one pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When it was measured, if known.
     pub timestamp: Option<Time>,
-    /// The time over which it was measured.
     pub window: Duration,
-    /// In thousandths.
     pub value: i64,
 }
 
@@ -37,10 +33,8 @@ impl Sample {
 /// The values by the name of the pod.
 pub type Samples = BTreeMap<Text, Sample>;
 
-/// The limit on the age of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Freshness {
-    /// Zero for no limit.
     pub max_age: Duration,
     pub now: Timestamp,
 }

@@ -10,16 +10,11 @@ use shared::api::selector::Selector;
 use crate::objects::{condition_reasons, events};
 use crate::observe::Measured;
 
-/// The fault of a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectorFault {
-    /// The reason of the event.
     pub event: &'static str,
-    /// The reason of the condition.
     pub word: &'static str,
-    /// The text of the event, and the error.
     pub message: String,
-    /// The text of the condition.
     pub condition: String,
 }
 

@@ -25,22 +25,17 @@ use crate::observe::Answer;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
     pub replicas: i32,
-    /// The metric, as events and conditions name it.
     pub name: String,
-    /// Its line in the status.
     pub status: MetricStatus,
 }
 
-/// The fault of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The reason of the event and of the condition.
     pub word: &'static str,
-    /// The text of the event.
     pub message: String,
     /// The same with the step that failed.
     pub error: String,
-    /// Whether the autoscaler itself is invalid.
     pub is_spec: bool,
 }
 
@@ -112,7 +107,6 @@ impl Source<'_> {
         }
     }
 
-    /// The value of the one object.
     fn one_value(&self) -> Result<i64, String> {
         const API: &str = "unable to fetch metrics from custom metrics API";
         let values = self.objects().map_err(|error| format!("{API}: {error}"))?;
@@ -272,7 +266,6 @@ impl Source<'_> {
         Err(fault(message.to_owned(), ""))
     }
 
-    /// The sum of all values.
     fn external_usage(&self, metric: &MetricIdentifier) -> Result<i64, String> {
         check_selector(metric)?;
         let values = self.external_values().map_err(|error| {

@@ -7,14 +7,11 @@ use std::collections::BTreeMap;
 use super::numbers::{cap, count, narrow, real};
 use super::samples::Samples;
 
-/// The usage of pods relative to their requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Utilization {
     /// Usage divided by target.
     pub ratio: f64,
-    /// In percent of the requests.
     pub percentage: i32,
-    /// The average usage of a pod, in thousandths.
     pub average: i64,
 }
 

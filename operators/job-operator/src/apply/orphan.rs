@@ -13,13 +13,11 @@ use crate::objects::JOB_TRACKING_FINALIZER;
 use crate::observe::OrphanPod;
 use crate::plan::orphan::OrphanPlan;
 
-/// Writes pods that no Job counts.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan, and returns the Job that lost the pod, if one did.
     pub(crate) async fn apply(&self, observed: &OrphanPod, plan: OrphanPlan) -> anyhow::Result<Option<Key>> {
         match plan {
             OrphanPlan::Keep(_) => Ok(None),

@@ -20,7 +20,6 @@ use crate::observe::Caches;
 /// Upstream: `SyncJobBatchPeriod`, `pkg/controller/job/job_controller.go`.
 pub const SYNC_JOB_BATCH_PERIOD: Duration = Duration::from_secs(1);
 
-/// The purpose of that delay.
 pub(super) const BATCH: &str = "a batch of changes";
 
 /// Upstream: `addJob`, `updateJob` and `deleteJob`, `pkg/controller/job/job_controller.go`.
@@ -74,7 +73,6 @@ impl Caches {
         effects
     }
 
-    /// A pod that is being deleted, or gone.
     fn pod_deleted(&self, pod: &Pod) -> Vec<Effect> {
         let deleted =
             |job: Arc<Job>| [Effect::DeletionObserved(job.metadata.key.clone(), pod.metadata.uid), enqueue_later(&job)];

@@ -15,7 +15,6 @@ use crate::controller::changes::{BATCH, SYNC_JOB_BATCH_PERIOD};
 use crate::observe::{Caches, live_job};
 use crate::plan::orphan::{plan_live_read, plan_orphan};
 
-/// Syncs pods that may have lost the Job which counts them.
 pub(super) struct OrphanPodController {
     pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,

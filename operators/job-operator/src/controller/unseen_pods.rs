@@ -14,7 +14,6 @@ use shared::working::worker::{Controller, Requeue};
 
 use crate::observe::Caches;
 
-/// Lists all pods.
 pub(super) struct UnseenPodController {
     pub(super) caches: Arc<Caches>,
     pub(super) ctx: ControllerContext,

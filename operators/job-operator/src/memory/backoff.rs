@@ -50,7 +50,6 @@ impl BackoffRecord {
     }
 }
 
-/// A length as the API counts.
 pub fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }

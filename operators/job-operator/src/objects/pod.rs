@@ -17,17 +17,13 @@ use shared::api::time::Time;
 
 use super::{JOB_COMPLETION_INDEX, JOB_INDEX_FAILURE_COUNT, JOB_INDEX_IGNORED_FAILURE_COUNT, JOB_TRACKING_FINALIZER};
 
-/// The view of a Pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pod {
     pub metadata: Meta<JobAnnotations>,
-    /// Whether it has a node.
     pub is_assigned: bool,
     pub phase: Phase,
     pub readiness: Readiness,
-    /// The highest restart counts of its containers.
     pub restarts: Restarts,
-    /// All restarts of all containers, init containers included.
     pub restarts_in_all: i32,
     /// When it ended, if known; meaningless before its end.
     pub finish: Option<Time>,
@@ -36,16 +32,13 @@ pub struct Pod {
     pub failure: Option<Box<Failure>>,
 }
 
-/// The fields that a pod failure policy reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
     /// Containers that ended with another exit code than 0, init containers last.
     pub exits: Box<[Exit]>,
-    /// Types and statuses of the pod's conditions.
     pub conditions: Box<[(Text, Text)]>,
 }
 
-/// A container that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
     pub container: Text,
@@ -57,9 +50,7 @@ pub struct Exit {
 pub struct JobAnnotations {
     /// None if the annotation is missing or invalid.
     pub index: Option<i32>,
-    /// The counted failures of its index.
     pub failures: i32,
-    /// The ignored failures of its index.
     pub ignored_failures: i32,
 }
 
@@ -76,7 +67,6 @@ impl Pod {
         self.metadata.finalizers.iter().any(|finalizer| *finalizer == *JOB_TRACKING_FINALIZER)
     }
 
-    /// The reference to its Job.
     pub fn job(&self) -> Option<&ControllerRef> {
         let is_job = |owner: &&ControllerRef| owner.kind == *JOBS.kind && owner.api_version == *JOBS.api_version();
         self.metadata.controller.as_deref().filter(is_job)
@@ -140,7 +130,6 @@ impl JobAnnotations {
     }
 }
 
-/// Reads the three annotations, skips the others.
 impl<'de> Deserialize<'de> for JobAnnotations {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;

@@ -6,43 +6,31 @@ use shared::api::intern::Text;
 use shared::api::object::{Uid, null_as_default};
 use shared::api::time::Time;
 
-/// Types of conditions.
 pub mod conditions {
-    /// It is suspended.
     pub const SUSPENDED: &str = "Suspended";
     /// It has succeeded, and all of its pods have ended.
     pub const COMPLETE: &str = "Complete";
     /// It has failed, and all of its pods have ended.
     pub const FAILED: &str = "Failed";
-    /// It is about to fail.
     pub const FAILURE_TARGET: &str = "FailureTarget";
-    /// It is about to be complete.
     pub const SUCCESS_CRITERIA_MET: &str = "SuccessCriteriaMet";
 }
 
 /// Reasons of conditions, which are those of events too.
 pub mod reasons {
-    /// By the pod failure policy.
     pub const POD_FAILURE_POLICY: &str = "PodFailurePolicy";
     /// Too many pods failed.
     pub const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
-    /// It exceeded its active deadline.
     pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
     /// Too many indexes failed.
     pub const MAX_FAILED_INDEXES_EXCEEDED: &str = "MaxFailedIndexesExceeded";
-    /// No index is left, and some failed.
     pub const FAILED_INDEXES: &str = "FailedIndexes";
-    /// By the success policy.
     pub const SUCCESS_POLICY: &str = "SuccessPolicy";
-    /// Enough pods succeeded.
     pub const COMPLETIONS_REACHED: &str = "CompletionsReached";
-    /// It was suspended.
     pub const JOB_SUSPENDED: &str = "JobSuspended";
-    /// It was resumed.
     pub const JOB_RESUMED: &str = "JobResumed";
 }
 
-/// Reasons of events alone.
 pub mod events {
     pub const SUSPENDED: &str = "Suspended";
     pub const RESUMED: &str = "Resumed";
@@ -53,33 +41,26 @@ pub mod events {
     pub const UNKNOWN_COMPLETION_MODE: &str = "UnknownCompletionMode";
 }
 
-/// `status` of a Job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobStatus {
-    /// In the order they were set.
     #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<JobCondition>,
     /// When it was started, or last resumed.
     pub start_time: Option<Time>,
-    /// When it was complete.
     pub completion_time: Option<Time>,
-    /// Pods that run or are pending.
     pub active: i32,
     pub ready: Option<i32>,
     /// Pods that are being deleted and have not ended.
     pub terminating: Option<i32>,
-    /// Pods, or indexes.
     pub succeeded: i32,
     pub failed: i32,
     pub completed_indexes: Box<str>,
     /// None without `backoffLimitPerIndex`.
     pub failed_indexes: Option<Box<str>>,
-    /// Ended pods that no counter includes.
     pub uncounted_terminated_pods: Option<UncountedTerminatedPods>,
 }
 
-/// `status.uncountedTerminatedPods`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UncountedTerminatedPods {
@@ -101,7 +82,6 @@ pub struct JobCondition {
     /// When it was last looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_probe_time: Option<Time>,
-    /// When it was set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
     #[serde(skip_serializing_if = "str::is_empty")]

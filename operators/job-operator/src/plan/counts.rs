@@ -27,7 +27,6 @@ pub struct Counts {
     pub job: Arc<Job>,
     /// Its pods by key, with those to be adopted.
     pub pods: Vec<Arc<Pod>>,
-    /// The uncounted ones.
     pub tracked: BTreeSet<Uid>,
     /// Succeeded pods, counted or not; for an Indexed Job, indexes.
     pub succeeded: i64,
@@ -35,13 +34,11 @@ pub struct Counts {
     pub failed: i64,
     /// When the Job started: now, if it was not started before and is not suspended.
     pub start_time: Option<Time>,
-    /// The back-off with the new failures.
     pub backoff: BackoffRecord,
     /// None unless the Job is Indexed.
     pub indexes: Option<Indexes>,
 }
 
-/// The indexes of an Indexed Job.
 #[derive(Debug, PartialEq)]
 pub struct Indexes {
     pub completions: i32,
@@ -152,7 +149,6 @@ impl Counts {
         self.job.is_indexed().then(|| self.job.spec.completions.unwrap_or(0))
     }
 
-    /// Pods that run or are pending.
     pub fn active(&self) -> impl Iterator<Item = &Pod> {
         self.pods.iter().map(|pod| &**pod).filter(|pod| pod.is_active())
     }
@@ -189,7 +185,6 @@ impl Counts {
         }
     }
 
-    /// The pod failure policy's verdict on a pod.
     pub fn verdict(&self, pod: &Pod) -> Verdict {
         match_pod_failure_policy(self.job.spec.pod_failure_policy.as_ref(), pod)
     }

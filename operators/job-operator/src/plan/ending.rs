@@ -17,13 +17,10 @@ use super::success_policy::match_success_policy;
 use crate::memory::backoff::count;
 use crate::objects::status::{JobCondition, conditions, reasons};
 
-/// The end of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     pub result: JobResult,
-    /// The reason of the condition and the event.
     pub condition_reason: Text,
-    /// The message of the condition and the event.
     pub message: Box<str>,
     pub cause: Cause,
     /// Whether an earlier sync has announced it, which excludes other reasons.
@@ -34,28 +31,45 @@ pub struct Ending {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Cause {
-    /// An earlier sync has announced the end.
     Announced,
-    /// Enough pods, or all indexes, have succeeded.
     Completions {
         succeeded: i64,
         /// None for a work queue, which one success ends.
         completions: Option<i32>,
     },
     /// A rule of the pod failure policy, by index, fails the Job for this pod.
-    PodFailurePolicy { rule: Option<usize>, pod: Box<str> },
+    PodFailurePolicy {
+        rule: Option<usize>,
+        pod: Box<str>,
+    },
     /// More pods have failed than the limit.
-    BackoffLimit { failed: i64, limit: i64 },
+    BackoffLimit {
+        failed: i64,
+        limit: i64,
+    },
     /// Containers have restarted more often than the limit.
-    Restarts { restarts: i64, limit: i64 },
+    Restarts {
+        restarts: i64,
+        limit: i64,
+    },
     /// It was active longer than its deadline.
-    ActiveDeadline { seconds: i64, since: Time },
+    ActiveDeadline {
+        seconds: i64,
+        since: Time,
+    },
     /// More indexes have failed than the limit.
-    MaxFailedIndexes { failed: i64, limit: i32 },
-    /// No index is left, and some have failed.
-    FailedIndexes { failed: i64, completions: i32 },
+    MaxFailedIndexes {
+        failed: i64,
+        limit: i32,
+    },
+    FailedIndexes {
+        failed: i64,
+        completions: i32,
+    },
     /// A rule of the success policy, by index, is met.
-    SuccessPolicy { rule: usize },
+    SuccessPolicy {
+        rule: usize,
+    },
 }
 
 impl fmt::Display for Cause {
@@ -78,7 +92,6 @@ impl fmt::Display for Cause {
     }
 }
 
-/// How a Job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobResult {
     Succeeded,
@@ -86,7 +99,6 @@ pub enum JobResult {
 }
 
 impl JobResult {
-    /// The condition that announces it.
     pub const fn announcement(self) -> &'static str {
         match self {
             Self::Succeeded => conditions::SUCCESS_CRITERIA_MET,
@@ -94,7 +106,6 @@ impl JobResult {
         }
     }
 
-    /// The final condition.
     pub const fn end(self) -> &'static str {
         match self {
             Self::Succeeded => conditions::COMPLETE,

@@ -84,7 +84,6 @@ impl OrderedIntervals {
         self.0.iter().map(length).sum()
     }
 
-    /// The size of the intersection.
     pub fn common(&self, other: &Self) -> i64 {
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut common = 0;

@@ -26,7 +26,6 @@ use crate::objects::{
 /// The longest generateName that leaves room for the suffix.
 const GENERATE_NAME_MAX_LENGTH: usize = 58;
 
-/// A pod to create.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewPod {
     pub index: Option<i32>,
@@ -34,7 +33,6 @@ pub struct NewPod {
     pub failures: Option<IndexFailures>,
 }
 
-/// The failures of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexFailures {
     pub counted: i32,
@@ -89,7 +87,6 @@ struct Metadata<'a> {
 }
 
 impl<'a> NewPods<'a> {
-    /// Reads the changed fields of the Job's template.
     pub fn of(job: &'a Job) -> Result<Self, InvalidTemplate> {
         let template = &job.spec.template;
         if template.left_out() > 0 {
@@ -114,7 +111,6 @@ impl<'a> NewPods<'a> {
         })
     }
 
-    /// The body of one pod.
     pub fn body(&self, pod: NewPod) -> Bytes {
         let NewPod { index, failures } = pod;
         let name = self.owner.key.name();
@@ -154,7 +150,6 @@ fn unreadable(field: &'static str) -> impl Fn(serde_json::Error) -> InvalidTempl
     move |error| InvalidTemplate::Unreadable { field, error: error.to_string() }
 }
 
-/// The template's finalizers and the tracking finalizer.
 fn finalizers(served: Option<&RawValue>) -> serde_json::Result<Vec<Cow<'_, RawValue>>> {
     let served: Vec<&RawValue> = served.map_or_else(|| Ok(Vec::new()), |json| serde_json::from_str(json.get()))?;
     let mut is_tracked = false;
@@ -191,7 +186,6 @@ fn add_completion_index_env(spec: &mut RawObject<'_>) -> Result<(), InvalidTempl
     Ok(())
 }
 
-/// The containers with the variable.
 fn with_variable(containers: &RawValue, variable: &RawValue) -> serde_json::Result<Box<RawValue>> {
     #[derive(Deserialize)]
     struct Variable<'a> {

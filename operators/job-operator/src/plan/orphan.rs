@@ -15,11 +15,8 @@ use crate::observe::OrphanPod;
 /// The decision about the finalizer of one pod, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrphanPlan {
-    /// Write nothing.
     Keep(Reason),
-    /// Remove the finalizer.
     Release(Reason),
-    /// Remove the finalizer and the owner.
     Disown(Reason),
 }
 
@@ -27,27 +24,37 @@ pub enum OrphanPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The pod has no finalizer.
     NotTracked,
     /// The pod's controller is not a Job.
-    OtherKind { kind: Text },
+    OtherKind {
+        kind: Text,
+    },
     /// The Job has not ended.
-    Running { job: Text },
-    /// Another controller manages the Job.
-    ManagedBy { job: Text, controller: Text },
-    /// The pod has no controller.
+    Running {
+        job: Text,
+    },
+    ManagedBy {
+        job: Text,
+        controller: Text,
+    },
     NoController,
     /// The Job does not exist.
-    Gone { job: Text },
-    /// The Job has ended.
-    Finished { job: Text },
+    Gone {
+        job: Text,
+    },
+    Finished {
+        job: Text,
+    },
     /// The Job is being deleted and does not select the pod. The garbage collector needs the owner.
-    Ending { job: Text },
+    Ending {
+        job: Text,
+    },
     /// The pod has lost the labels that the Job selects.
-    NotSelected { job: Text },
+    NotSelected {
+        job: Text,
+    },
 }
 
-/// Decides for one pod.
 pub fn plan_orphan(observed: &OrphanPod) -> OrphanPlan {
     let OrphanPod { pod, job, is_cached, is_job_cached: _ } = observed;
     if !pod.has_tracking_finalizer() {
@@ -74,7 +81,6 @@ pub fn plan_orphan(observed: &OrphanPod) -> OrphanPlan {
     OrphanPlan::Disown(Reason::NotSelected { job: name })
 }
 
-/// The purpose of the live read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {

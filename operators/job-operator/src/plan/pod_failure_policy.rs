@@ -3,19 +3,16 @@
 use crate::objects::pod::{Exit, Failure, Pod};
 use crate::objects::{OnExitCodes, OnExitCodesOperator, OnPodCondition, PodFailureAction, PodFailurePolicy};
 
-/// The policy's verdict on one failed pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The action of the first rule that matches.
     pub action: Option<PodFailureAction>,
-    /// The index of that rule.
     pub rule: Option<usize>,
     /// Why the whole Job fails.
     pub fail_job: Option<String>,
 }
 
 impl Verdict {
-    /// Whether the failure counts towards the limits.
     pub fn counts(&self) -> bool {
         self.action != Some(PodFailureAction::Ignore)
     }

@@ -15,35 +15,35 @@ use super::new_pod::InvalidTemplate;
 use crate::objects::Job;
 use crate::objects::status::conditions;
 
-/// Why pods are created or deleted, or neither.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The Job has ended.
     Finished {
         /// `Complete` or `Failed`.
         condition: &'static str,
-        /// The condition's reason.
         reason: Text,
     },
-    /// Another controller manages it.
-    ManagedBy { controller: Box<str> },
-    /// Its completion mode is unknown to this version.
-    UnknownCompletionMode { mode: Text },
-    /// Its selector is invalid.
-    InvalidSelector { error: InvalidSelector },
+    ManagedBy {
+        controller: Box<str>,
+    },
+    UnknownCompletionMode {
+        mode: Text,
+    },
+    InvalidSelector {
+        error: InvalidSelector,
+    },
     /// It ends, and no pod may stay active.
     Ends {
         /// `Complete` or `Failed`.
         condition: &'static str,
-        /// The condition's reason.
         reason: Text,
         cause: Cause,
         active: usize,
         terminating: usize,
     },
-    /// It is suspended.
-    Suspended { active: usize },
+    Suspended {
+        active: usize,
+    },
     /// Its parallelism and completions ask for this number of active pods.
     Parallelism(Numbers),
     /// Pods are missing, but by its `podReplacementPolicy` or `podFailurePolicy` a pod is replaced only after it has
@@ -51,9 +51,9 @@ pub enum Reason {
     WaitingForTerminating(Numbers),
     /// Pods are missing, but every index is done or taken.
     NoIndexLeft(Numbers),
-    /// Pods are missing, and the template is invalid.
-    InvalidTemplate { error: InvalidTemplate },
-    /// Pods have failed, and the next ones wait.
+    InvalidTemplate {
+        error: InvalidTemplate,
+    },
     Backoff(Backoff),
     /// The cache has not seen the last writes.
     Waiting(Outstanding),
@@ -61,17 +61,13 @@ pub enum Reason {
     BeingDeleted,
 }
 
-/// The numbers of a Job's pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Numbers {
-    /// Pods that run or are pending.
     pub active: usize,
-    /// The number of pods that should be active.
     pub wanted: usize,
     /// Pods that are being deleted and have not ended.
     pub terminating: usize,
-    /// Pods, or indexes, that have succeeded.
     pub succeeded: i64,
     pub failed: i64,
     /// None for a work queue.
@@ -82,13 +78,11 @@ pub struct Numbers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Backoff {
-    /// The failures in a row.
     pub failures: i64,
     /// The first index to be retried, if each has its own back-off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<i32>,
     pub wait_seconds: u64,
-    /// When the next pod is created.
     pub next: Timestamp,
 }
 

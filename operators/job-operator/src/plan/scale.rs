@@ -27,12 +27,10 @@ pub const MAX_POD_CREATE_DELETE_PER_SYNC: usize = 500;
 /// The shortest delay before a failed pod is replaced.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 
-/// A reference to a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodRef {
     pub key: Key,
     pub uid: Uid,
-    /// Whether it has the tracking finalizer.
     pub is_tracked: bool,
 }
 
@@ -44,7 +42,6 @@ impl PodRef {
     }
 }
 
-/// A pod of a running Job to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surplus {
     pub pod: PodRef,
@@ -55,16 +52,21 @@ pub struct Surplus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Why {
-    /// The Job is suspended.
     Suspended,
-    /// It has no index.
     NoIndex,
-    /// Its index is out of range.
-    OutOfRange { index: i32, completions: i32 },
+    OutOfRange {
+        index: i32,
+        completions: i32,
+    },
     /// Another pod has the same index.
-    SameIndex { index: i32, rule: Rule },
+    SameIndex {
+        index: i32,
+        rule: Rule,
+    },
     /// The Job has too many pods.
-    TooMany { rule: Rule },
+    TooMany {
+        rule: Rule,
+    },
 }
 
 impl fmt::Display for Why {
@@ -79,7 +81,6 @@ impl fmt::Display for Why {
     }
 }
 
-/// The decision about the pods.
 pub struct Scaled {
     pub pods: Pods,
     pub reason: Reason,
@@ -93,7 +94,6 @@ impl Scaled {
     }
 }
 
-/// Decides which pods are created or deleted.
 pub fn scale(counts: &Counts, now: Timestamp) -> Scaled {
     let active: Vec<&Pod> = counts.active().collect();
     if counts.job.spec.suspend {

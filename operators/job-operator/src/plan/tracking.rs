@@ -39,7 +39,6 @@ pub struct Executed {
     pub counts: Option<Counts>,
     /// Whether and why the Job is to end.
     pub ending: Option<Ending>,
-    /// The number of created pods.
     pub created: usize,
     /// Pods that were deleted, or were gone already.
     pub deleted: BTreeSet<Uid>,
@@ -50,13 +49,11 @@ pub struct Executed {
 pub struct Tracking {
     /// The status to write before any finalizer is removed.
     pub status: JobStatus,
-    /// Whether it differs from the cached status.
     pub is_news: bool,
     /// The pods whose finalizers to remove then.
     pub release: Vec<PodRef>,
     /// How the Job ends once all pods are counted.
     pub end: Option<End>,
-    /// A new suspension or resumption.
     pub suspension: Option<Suspension>,
     pub backoff: BackoffRecord,
     /// How often the pod failure policy took each action.
@@ -65,7 +62,6 @@ pub struct Tracking {
     pub tracked: BTreeSet<Uid>,
 }
 
-/// Why pods are counted and the status is written, or neither.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
@@ -73,24 +69,19 @@ pub enum Reason {
     Ends {
         /// `Complete` or `Failed`.
         condition: &'static str,
-        /// The condition's reason.
         reason: Text,
         cause: Cause,
         /// Pods that are being deleted and have not ended.
         terminating: i32,
-        /// Pods that lose their finalizer.
         release: usize,
     },
     /// Pods have ended that are uncounted, or that the Job does not need any more.
     Ended {
         /// Uncounted pods that succeeded. The indexes of an Indexed Job are counted at once.
         succeeded: usize,
-        /// Uncounted pods that failed.
         failed: usize,
-        /// Pods that lose their finalizer.
         release: usize,
     },
-    /// The numbers or conditions differ from the status.
     StatusDiffers,
     /// All pods are counted, and the status is written.
     Counted,
@@ -102,7 +93,6 @@ pub struct End {
     pub ending: Ending,
     /// Whether the uncounted pods do not fit into one status.
     pub is_put_off: bool,
-    /// When it was decided.
     pub at: Time,
 }
 

@@ -25,7 +25,6 @@ const PERIOD: Duration = Duration::from_mins(5);
 /// The time until the next check after one that failed.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The task that checks which version is served.
 pub(super) struct Versions {
     feeder: Feeder,
     caches: Arc<Caches>,

@@ -7,7 +7,6 @@ use shared::working::queue::Cause;
 
 use crate::objects::{Tracking, tracking_key};
 
-/// The key of a round.
 pub(super) fn round_key() -> Key {
     Key::new("", "round")
 }

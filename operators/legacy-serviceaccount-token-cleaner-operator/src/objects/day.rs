@@ -18,7 +18,6 @@ impl Day {
         is_its_form.then_some(day)
     }
 
-    /// The day of an instant.
     pub fn of(instant: Timestamp) -> Self {
         Self(Offset::UTC.to_datetime(instant).date())
     }

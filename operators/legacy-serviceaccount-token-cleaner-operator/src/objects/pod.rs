@@ -23,7 +23,6 @@ struct RawPod {
     spec: RawSpec,
 }
 
-/// Anything that has a name.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Reference {
@@ -66,7 +65,6 @@ struct RawValueSource {
     secret_key_ref: Option<Reference>,
 }
 
-/// The kinds of volumes that name a Secret.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawVolume {

@@ -16,10 +16,8 @@ pub enum RoundReason {
     NoDay,
     /// Uses have been tracked for less than the period.
     TooShort {
-        /// When the period will be over.
         until: Time,
     },
-    /// Uses have been tracked for the whole period.
     LongEnough {
         /// The first day of tracking.
         since: Day,
@@ -36,7 +34,6 @@ pub enum Reason {
     BeingDeleted,
     /// The label of its last use is not a day.
     NoDay,
-    /// It was used within the period.
     Used {
         /// The day of its last use.
         on: Day,
@@ -55,7 +52,6 @@ pub enum Reason {
         /// When it was last used; none if never while tracked.
         last_used: Option<Day>,
     },
-    /// It has been invalid for the whole period.
     Overdue {
         since: Day,
     },

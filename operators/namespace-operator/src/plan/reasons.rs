@@ -21,17 +21,13 @@ const ERROR: usize = 70;
 /// Where an error of discovery alone is cut.
 const ONLY_ERROR: usize = 400;
 
-/// Why a namespace is emptied, or left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It is not being deleted.
     NotDeleted,
     /// It has no finalizers: the apiserver removes it.
     Finalized,
-    /// It is being deleted.
     BeingDeleted {
-        /// When the deletion began.
         since: Time,
     },
 }
@@ -40,7 +36,6 @@ pub enum Reason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ContentReason {
-    /// They are all served kinds.
     Served {
         /// How many, including pods.
         kinds: usize,
@@ -58,7 +53,6 @@ pub enum ContentReason {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remains {
-    /// Whether pods remain, so that other kinds wait.
     pub waits_for_pods: bool,
     /// How many objects of each kind.
     pub objects: BTreeMap<String, usize>,
@@ -72,7 +66,6 @@ pub struct Remains {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NextReason {
-    /// Nothing remains.
     Empty {
         /// The finalizers of others in its spec, which keep it.
         kept: Vec<String>,
@@ -88,13 +81,11 @@ pub enum NextReason {
         kinds: BTreeMap<String, String>,
         /// How many more kinds could not be emptied.
         more: usize,
-        /// The remaining objects.
         remains: Remains,
     },
 }
 
 impl Remains {
-    /// Sums up a round.
     pub fn of(outcome: &Round) -> Self {
         let mut remains = Self { waits_for_pods: outcome.waits_for_pods(), ..Self::default() };
         for kind in outcome.kinds().filter(|kind| kind.remaining > 0) {
@@ -106,7 +97,6 @@ impl Remains {
         remains
     }
 
-    /// As much of it as fits.
     pub(super) fn in_short(&self) -> Self {
         let Self { waits_for_pods, objects, finalizers, more } = self;
         let (objects, more_objects) = few(objects, |_| 0);
@@ -126,7 +116,6 @@ impl ContentReason {
 }
 
 impl NextReason {
-    /// The reason for a round that failed.
     pub(super) fn failed(outcome: &Round, remains: &Remains) -> Self {
         let failed = outcome.kinds().filter_map(|kind| Some((kind.resource.to_string(), kind.error.as_deref()?)));
         let (kinds, more) = few(&failed.map(|(kind, error)| (kind, cut(error, ERROR))).collect(), String::len);

@@ -43,30 +43,25 @@ pub struct Cidr {
     mask_size: u8,
 }
 
-/// The text is no CIDR.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid CIDR address: {0}")]
 pub struct InvalidCidr(pub String);
 
 impl Cidr {
-    /// The range with this mask size in which the address is.
     pub fn new(family: Family, address: u128, mask_size: u8) -> Self {
         let mask_size = mask_size.min(family.bits());
         let first = address & family.host_bits(0) & !family.host_bits(mask_size);
         Self { family, first, mask_size }
     }
 
-    /// Its family.
     pub fn family(self) -> Family {
         self.family
     }
 
-    /// Its first address.
     pub fn first(self) -> u128 {
         self.first
     }
 
-    /// Its last address.
     pub fn last(self) -> u128 {
         self.first | self.family.host_bits(self.mask_size)
     }
@@ -76,7 +71,6 @@ impl Cidr {
         self.mask_size
     }
 
-    /// Whether the two have an address in common.
     pub fn overlaps(self, other: Self) -> bool {
         self.family == other.family && self.first <= other.last() && other.first <= self.last()
     }

@@ -17,7 +17,6 @@ const IPV6_BITS_MAX: u8 = 16;
 /// The first and the last of some blocks in a row, by number.
 type Run = (u64, u64);
 
-/// The blocks of one range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CidrSet {
     cluster_cidr: Cidr,
@@ -49,7 +48,6 @@ impl CidrSet {
         Ok(Self { cluster_cidr, mask_size, holders: BTreeMap::new(), used: 0, next: 0 })
     }
 
-    /// The range.
     pub fn cluster_cidr(&self) -> Cidr {
         self.cluster_cidr
     }

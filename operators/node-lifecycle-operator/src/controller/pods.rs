@@ -15,7 +15,6 @@ use crate::observe::{Caches, live_pods};
 use crate::plan::Next;
 use crate::plan::pods::{next_pods, plan_pods};
 
-/// Marks the pods of nodes.
 pub(super) struct PodsController {
     pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,

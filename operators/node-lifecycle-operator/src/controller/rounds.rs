@@ -14,12 +14,10 @@ use crate::observe::Caches;
 use crate::plan::Config;
 use crate::plan::round::plan_round;
 
-/// The key of all rounds.
 pub(super) fn round_key() -> Key {
     Key::new("", "round")
 }
 
-/// Looks at all nodes.
 pub(super) struct RoundController {
     pub(super) config: Config,
     pub(super) caches: Arc<Caches>,
@@ -40,7 +38,6 @@ impl Controller for RoundController {
         Ok(Requeue::After(next, "the next look at all nodes"))
     }
 
-    /// It acts on no single object.
     fn key_of(&self, _object: &Subject) -> Option<Key> {
         None
     }

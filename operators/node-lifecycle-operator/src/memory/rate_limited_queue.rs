@@ -8,11 +8,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// A bucket of one token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limiter {
     rate: f64,
-    /// When it has a token.
     full_at: Timestamp,
 }
 
@@ -27,7 +25,6 @@ impl Limiter {
         self.rate
     }
 
-    /// Takes the token, if it has one.
     pub fn try_accept(&mut self, now: Timestamp) -> bool {
         self.full_at = self.full_after(now);
         if !self.is_ever_filled() || now < self.full_at {

@@ -17,7 +17,6 @@ use crate::plan::config::Config;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Gap {
-    /// The watch of nodes or Leases fails.
     NotFollowed,
     /// It failed at the last look.
     WasNotFollowed {
@@ -42,7 +41,6 @@ impl Gap {
     }
 }
 
-/// Finds a gap between two looks.
 pub fn gap(last: Option<Look>, look: Look, config: &Config) -> Option<Gap> {
     if !look.is_followed {
         return Some(Gap::NotFollowed);

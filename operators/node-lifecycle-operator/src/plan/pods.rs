@@ -15,12 +15,9 @@ use crate::observe::ObservedPods;
 use crate::plan::Next;
 use crate::plan::reasons::{PodsReason, Question};
 
-/// The decision about the pods of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodsPlan {
-    /// The pods to mark.
     pub mark: Vec<Arc<Pod>>,
-    /// Why.
     pub reason: PodsReason,
 }
 

@@ -9,19 +9,15 @@ use shared::working::decisions;
 use crate::objects::Ready;
 use crate::plan::gap::Gap;
 
-/// Why a node is written, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// It is gone.
     Gone,
-    /// It was heard from within its grace period.
     Heard {
         /// Its condition `Ready`.
         ready: Ready,
         /// When it was last heard from.
         heard: Time,
-        /// Whether its pods have to leave.
         leaving: Leaving,
     },
     /// It was not heard from for its grace period.
@@ -30,7 +26,6 @@ pub enum Reason {
         ready: Ready,
         /// When it was last heard from.
         heard: Time,
-        /// Whether its pods have to leave.
         leaving: Leaving,
     },
 }
@@ -39,9 +34,7 @@ pub enum Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Leaving {
-    /// They stay.
     No,
-    /// They have to leave.
     Yes,
     /// They stay until it is the node's turn.
     Waits,
@@ -49,7 +42,6 @@ pub enum Leaving {
     AllDisrupted,
 }
 
-/// The question of a live read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Question {
@@ -62,16 +54,11 @@ pub enum Question {
     Ready,
 }
 
-/// The state of all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RoundReason {
     /// The process has not watched for a while.
-    Gap {
-        /// Why.
-        gap: Gap,
-    },
-    /// No zone has a node that is ready.
+    Gap { gap: Gap },
     AllDisrupted {
         /// How many nodes there are.
         nodes: usize,
@@ -81,7 +68,6 @@ pub enum RoundReason {
         /// How many nodes there are.
         nodes: usize,
     },
-    /// Neither of these.
     Watched {
         /// How many nodes there are.
         nodes: usize,
@@ -98,7 +84,6 @@ pub enum PodsReason {
     NotLost,
     /// They are already marked.
     Marked,
-    /// Its kubelet is lost.
     Lost,
 }
 

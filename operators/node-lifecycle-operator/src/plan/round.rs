@@ -25,26 +25,19 @@ use crate::plan::{Config, plan, waits_for_turn};
 /// Upstream: `NodeEvictionPeriod`, `pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go`.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// The decision of a round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundPlan {
-    /// The zones from now on.
     pub zones: Zones,
-    /// The turns that change.
     pub turns: Vec<(Key, Turn)>,
-    /// When all grace periods start over, if they do.
     pub start_over: Option<Timestamp>,
-    /// The nodes that have to be synced.
     pub sync: Vec<Key>,
     /// How long until the next look.
     pub next: Duration,
     /// The gap that was found, and whether to report that gaps outlast a grace period: no lost node is found meanwhile.
     pub gap: Option<(Gap, bool)>,
-    /// Why.
     pub reason: RoundReason,
 }
 
-/// Decides about all nodes.
 pub fn plan_round(observed: &ObservedRound, config: &Config, now: Timestamp) -> RoundPlan {
     let ObservedRound { nodes, zones: before, is_followed } = observed;
     let look = Look { at: now, is_followed: *is_followed };

@@ -19,10 +19,8 @@ use crate::plan::plan_bindings;
 /// The time between two searches among Pending pods.
 pub(super) const PERIOD: Duration = Duration::from_mins(1);
 
-/// The purpose of that timer.
 pub(super) const PURPOSE: &str = "the next search";
 
-/// Finds missing nodes.
 pub(super) struct BindingsController {
     pub(super) caches: Arc<Caches>,
     pub(super) brake: Arc<Brake<Text>>,
@@ -44,12 +42,10 @@ impl Controller for BindingsController {
         })
     }
 
-    /// It acts on no object.
     fn key_of(&self, _object: &Subject) -> Option<Key> {
         None
     }
 
-    /// Everything is read live.
     fn preview(&self, _key: &Key) -> Vec<Stage> {
         Vec::new()
     }

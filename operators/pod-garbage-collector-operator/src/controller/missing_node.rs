@@ -20,7 +20,6 @@ pub(super) fn late_key(node: &Key) -> Key {
     Key::new("late", node.name())
 }
 
-/// Deletes the pods of missing nodes.
 pub(super) struct MissingNodeController {
     pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,

@@ -7,37 +7,29 @@ use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::{DeletionReason, excess};
 
-/// The result of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RoundReason {
-    /// All reads succeeded.
     Found {
-        /// Terminated pods beyond the threshold.
         terminated: usize,
         /// Pods being deleted on nodes that are out of service.
         out_of_service: usize,
         /// Pods being deleted that were never bound to a node.
         unscheduled: usize,
     },
-    /// Some reads failed.
     Unread {
         /// The reasons for which their pods would be deleted.
         reasons: Vec<DeletionReason>,
     },
 }
 
-/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum BindingsReason {
-    /// All nodes exist to which pods are bound.
     AllThere,
     /// Some nodes do not exist.
     Missing {
-        /// How many.
         nodes: usize,
-        /// The names of the first.
         first: Vec<String>,
     },
 }
@@ -45,9 +37,7 @@ pub enum BindingsReason {
 /// Why the pods of a node that was missing stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeepReason {
-    /// The node is back.
     IsBack,
-    /// It has no pods.
     NoPods,
     /// The apiserver has the node, although the cache does not.
     Exists,
@@ -57,13 +47,10 @@ pub enum KeepReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MissingReason {
-    /// The node is back.
     IsBack,
-    /// It has no pods.
     NoPods,
     /// The apiserver has the node, although the cache does not.
     Exists,
-    /// The node is gone.
     Gone {
         /// How many pods are bound to it.
         pods: usize,
@@ -84,7 +71,6 @@ impl From<KeepReason> for MissingReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NodeOutlook {
-    /// It exists, so its pods stay.
     Exists,
     /// It is not in the cache: a sync reads its pods and the node.
     NotSeen,
@@ -96,14 +82,12 @@ pub enum NodeOutlook {
 pub enum PodOutlook {
     /// It has terminated, and not too many have.
     Stays {
-        /// The number of terminated pods.
         ended: usize,
         /// How many may stay.
         threshold: i32,
     },
     /// It has terminated, and too many have.
     TooMany {
-        /// The number of terminated pods.
         ended: usize,
         /// How many may stay.
         threshold: i32,

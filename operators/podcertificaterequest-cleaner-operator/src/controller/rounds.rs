@@ -17,14 +17,12 @@ use crate::plan::plan_round;
 /// Upstream: `newPodCertificateRequestCleanerController`, `cmd/kube-controller-manager/app/certificates.go`.
 const PERIOD: Duration = Duration::from_mins(5);
 
-/// The key of all rounds.
 pub(super) fn round_key() -> Key {
     Key::new("", "round")
 }
 
 pub(super) struct RoundController {
     pub(super) ctx: ControllerContext,
-    /// The requests that wait for their end.
     pub(super) requests: Queue,
 }
 

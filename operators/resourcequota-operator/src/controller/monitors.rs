@@ -26,7 +26,6 @@ const PERIOD: Duration = Duration::from_secs(30);
 /// The pause between two reads of all quotas, because they are often created in bulk.
 const REST: Duration = Duration::from_millis(50);
 
-/// All monitors.
 pub(super) struct Monitors {
     feeder: Feeder,
     caches: Arc<Caches>,

@@ -35,10 +35,8 @@ struct Charged {
     open: Vec<Charge>,
 }
 
-/// One charge, or several merged ones.
 struct Charge {
     at: Instant,
-    /// The version of the quota that has it.
     version: ResourceVersion,
     amounts: Amounts,
 }
@@ -117,7 +115,6 @@ impl Charges {
         self.all().entry(quota.clone()).or_default().written.clone_from(used);
     }
 
-    /// Notes where the usage of a quota has risen, and forgets one that is gone.
     pub fn note(&self, change: &Change<'_, ResourceQuota>) {
         match change {
             Change::Added(_) => {}
@@ -154,7 +151,6 @@ impl Charges {
         charged.add(Charge { at, version, amounts });
     }
 
-    /// Drops everything after etcd was restored from a backup.
     pub fn start_over(&self) {
         self.all().clear();
     }

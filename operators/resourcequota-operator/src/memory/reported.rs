@@ -14,7 +14,6 @@ use crate::objects::{Evaluator, ResourceQuota};
 pub struct Reported(Mutex<BTreeMap<Key, BTreeSet<Evaluator>>>);
 
 impl Reported {
-    /// The kinds of this quota.
     pub fn of(&self, quota: &Key) -> BTreeSet<Evaluator> {
         self.all().get(quota).cloned().unwrap_or_default()
     }
@@ -28,7 +27,6 @@ impl Reported {
         }
     }
 
-    /// Removes a quota that is gone.
     pub fn note(&self, change: &Change<'_, ResourceQuota>) {
         match change {
             Change::Added(_) | Change::Updated { .. } => {}

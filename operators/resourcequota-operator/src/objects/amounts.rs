@@ -19,18 +19,15 @@ pub type Amounts = BTreeMap<Text, Quantity>;
 #[error("the sum has more digits than can be kept")]
 pub struct TooLarge;
 
-/// So many of something.
 pub fn count(number: impl Into<i128>) -> Quantity {
     Quantity::new(number.into(), 0, Format::DecimalSi)
 }
 
-/// Adds to one amount.
 pub fn add_to(sum: &mut Quantity, amount: Quantity) -> Result<(), TooLarge> {
     *sum = sum.checked_add(amount).ok_or(TooLarge)?;
     Ok(())
 }
 
-/// Adds to each of these amounts.
 pub fn add(sum: &mut Amounts, amounts: &Amounts) -> Result<(), TooLarge> {
     for (name, amount) in amounts {
         match sum.entry(name.clone()) {
@@ -43,7 +40,6 @@ pub fn add(sum: &mut Amounts, amounts: &Amounts) -> Result<(), TooLarge> {
     Ok(())
 }
 
-/// Raises each of these to at least that amount.
 pub fn raise(amounts: &mut Amounts, least: &Amounts) {
     for (name, amount) in least {
         if amounts.get(name).is_none_or(|known| amount > known) {

@@ -13,21 +13,16 @@ use super::{Amounts, countable};
 
 const STORAGE: &str = "storage";
 
-/// A PersistentVolumeClaim.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawClaim")]
 pub struct Claim {
-    /// Namespace and name.
     pub key: Key,
-    /// The version of this state.
     pub resource_version: ResourceVersion,
-    /// The facts that count.
     pub facts: ClaimFacts,
 }
 
 countable!(Claim, ClaimFacts);
 
-/// The facts of a PersistentVolumeClaim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimFacts {
     /// Its storage class; none if it names none.

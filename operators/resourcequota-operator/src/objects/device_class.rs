@@ -12,24 +12,18 @@ use shared::api::object::{Key, Meta, ResourceVersion, null_as_default};
 use super::countable;
 use super::evaluator::IMPLICIT;
 
-/// A DeviceClass.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawClass")]
 pub struct DeviceClass {
-    /// Its name.
     pub key: Key,
-    /// The version of this state.
     pub resource_version: ResourceVersion,
-    /// The facts that count.
     pub facts: DeviceClassFacts,
 }
 
 countable!(DeviceClass, DeviceClassFacts);
 
-/// The facts of a DeviceClass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceClassFacts {
-    /// Its name.
     pub name: Text,
     /// The extended resource that stands for its devices, besides the one that is called after the class.
     pub resource: Option<Text>,

@@ -25,13 +25,11 @@ pub const STORAGE_OF_CLASS: &str = ".storageclass.storage.k8s.io/requests.storag
 pub const REQUESTS: &str = "requests.";
 /// The start of a limit's name for a limit.
 pub const LIMITS: &str = "limits.";
-/// The start of the name of huge pages.
 pub const HUGE_PAGES: &str = "hugepages-";
 /// The start of the name of an extended resource that stands for a device class.
 pub const IMPLICIT: &str = "deviceclass.resource.kubernetes.io/";
 /// The start of a limit's name for objects of one kind.
 const COUNT: &str = "count/";
-/// Of pods: those with a name of their own.
 const OF_PODS: [&str; 11] = [
     "count/pods",
     "cpu",
@@ -50,9 +48,7 @@ const OF_CLAIMS: [&str; 3] = ["count/persistentvolumeclaims", "persistentvolumec
 /// Kinds that are counted under their plural alone, too. Upstream: `legacyObjectCountAliases`,
 /// `pkg/quota/v1/evaluator/core/registry.go`.
 const ALIASED: [&str; 4] = ["configmaps", "resourcequotas", "replicationcontrollers", "secrets"];
-/// The group and plural of DRA's claims.
 const RESOURCE_CLAIMS: (&str, &str) = ("resource.k8s.io", "resourceclaims");
-/// The group and plural of their classes.
 const DEVICE_CLASSES: (&str, &str) = ("resource.k8s.io", "deviceclasses");
 
 /// Group and plural, such as `deployments.apps`.
@@ -60,7 +56,6 @@ const DEVICE_CLASSES: (&str, &str) = ("resource.k8s.io", "deviceclasses");
 pub struct GroupResource {
     /// `""` is the core group.
     pub group: Text,
-    /// The plural.
     pub plural: Text,
 }
 
@@ -69,13 +64,11 @@ impl GroupResource {
         Self { group: Text::new(group), plural: Text::new(plural) }
     }
 
-    /// Whether it is this resource, in whatever version.
     pub fn is(&self, resource: &Resource) -> bool {
         (&*self.group, &*self.plural) == (&*resource.group, &*resource.plural)
     }
 }
 
-/// One way of counting, of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Evaluator {
     /// Pods: their number, requests and limits.
@@ -88,7 +81,6 @@ pub enum Evaluator {
     ResourceClaims,
     /// DeviceClasses, which say whether claims count under the name of an extended resource, too.
     DeviceClasses,
-    /// The number of objects of one other kind.
     Objects(GroupResource),
 }
 

@@ -20,25 +20,19 @@ use super::evaluator::is_extended;
 use super::{Amounts, TooLarge, countable};
 use resources::{Container, ContainerStatus, Of, Resources, is_best_effort, total};
 
-/// A pod.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(try_from = "RawPod")]
 pub struct Pod {
-    /// Namespace and name.
     pub key: Key,
-    /// The version of this state.
     pub resource_version: ResourceVersion,
-    /// The facts that count.
     pub facts: PodFacts,
 }
 
 countable!(Pod, PodFacts);
 
-/// The facts of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each scope asks for another one")]
 pub struct PodFacts {
-    /// The resources that it takes.
     pub charge: Arc<Charge>,
     /// No container of it will ever run again.
     pub has_ended: bool,
@@ -50,16 +44,13 @@ pub struct PodFacts {
     pub is_best_effort: bool,
     /// Its priority class, `""` for none.
     pub priority_class: Text,
-    /// Whether its affinity is to pods of other namespaces.
     pub has_cross_namespace_affinity: bool,
-    /// Where it asks for extended resources.
     pub extended: Option<Box<Extended>>,
 }
 
 /// A pod that asks for extended resources, for which a claim may be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extended {
-    /// Its uid.
     pub uid: Uid,
     /// The name of that claim, once it is known.
     pub claim: Option<Text>,
@@ -101,7 +92,6 @@ impl Charge {
         CHARGES.intern_owned(Self { requests: amounts(requests), limits: amounts(limits) })
     }
 
-    /// The request of a resource.
     pub fn request(&self, name: &str) -> Option<Quantity> {
         self.requests.iter().find(|amount| amount.name == *name).map(|amount| amount.quantity)
     }
@@ -110,7 +100,6 @@ impl Charge {
         self.requests.iter().any(|amount| is_extended(&amount.name))
     }
 
-    /// The limit of a resource.
     pub fn limit(&self, name: &str) -> Option<Quantity> {
         self.limits.iter().find(|amount| amount.name == *name).map(|amount| amount.quantity)
     }

@@ -13,17 +13,12 @@ use super::{Amounts, Evaluator};
 /// `v1` `ResourceQuota`.
 pub const RESOURCE_QUOTAS: Resource = Resource::namespaced("", "v1", "ResourceQuota", "resourcequotas");
 
-/// A ResourceQuota.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawQuota")]
 pub struct ResourceQuota {
-    /// Its metadata.
     pub metadata: Meta,
-    /// `spec.hard`.
     pub hard: Amounts,
-    /// All of these hold for what it counts.
     pub scopes: Box<[Scope]>,
-    /// As last written.
     pub status: QuotaStatus,
 }
 
@@ -49,14 +44,11 @@ impl ResourceQuota {
     }
 }
 
-/// `status` of a quota.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct QuotaStatus {
-    /// The limits that are enforced.
     #[serde(deserialize_with = "null_as_default")]
     pub hard: Amounts,
-    /// The usage.
     #[serde(deserialize_with = "null_as_default")]
     pub used: Amounts,
 }
@@ -79,13 +71,9 @@ pub struct Scope {
 /// How a scope is required.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Operator {
-    /// One of the values.
     In,
-    /// None of the values.
     NotIn,
-    /// Any value.
     Exists,
-    /// No value.
     DoesNotExist,
     /// One that this build does not know.
     #[default]

@@ -15,21 +15,16 @@ use super::countable;
 /// `staging/src/k8s.io/api/resource/v1/types.go`.
 const ALL: i64 = 32;
 
-/// A ResourceClaim.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawClaim")]
 pub struct ResourceClaim {
-    /// Namespace and name.
     pub key: Key,
-    /// The version of this state.
     pub resource_version: ResourceVersion,
-    /// The facts that count.
     pub facts: ResourceClaimFacts,
 }
 
 countable!(ResourceClaim, ResourceClaimFacts);
 
-/// The facts of a ResourceClaim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceClaimFacts {
     /// How many devices of each class it may get.
@@ -38,14 +33,11 @@ pub struct ResourceClaimFacts {
     pub made_for: Option<Box<MadeFor>>,
 }
 
-/// A claim in place of extended resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeFor {
     /// The uid of the pod that asks for them.
     pub pod: Uid,
-    /// When the claim was made.
     pub creation: Option<Time>,
-    /// Its name.
     pub claim: Text,
 }
 

@@ -7,26 +7,20 @@ use shared::api::object::{Key, Meta, ResourceVersion, null_as_default};
 
 use super::countable;
 
-/// A Service.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawService")]
 pub struct Service {
-    /// Namespace and name.
     pub key: Key,
-    /// The version of this state.
     pub resource_version: ResourceVersion,
-    /// The facts that count.
     pub facts: ServiceFacts,
 }
 
 countable!(Service, ServiceFacts);
 
-/// The facts of a Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceFacts {
     /// How many node ports it has or will have.
     pub node_ports: u64,
-    /// Whether it asks for a load balancer.
     pub is_load_balancer: bool,
 }
 

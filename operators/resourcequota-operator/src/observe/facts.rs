@@ -83,12 +83,10 @@ impl<F: Clone> FactCache<F> {
         here.filter(|arrival| arrival.version > since).map(|arrival| arrival.facts.clone()).collect()
     }
 
-    /// The facts of all objects.
     pub(crate) fn all(&self) -> Vec<F> {
         self.facts().values().cloned().collect()
     }
 
-    /// The facts of the objects of a namespace, by name.
     pub(crate) fn of(&self, namespace: &str) -> Vec<F> {
         // `0` is the character after `/`.
         let (from, to) = (format!("{namespace}/"), format!("{namespace}0"));
@@ -106,7 +104,6 @@ impl Waiting {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a quota.
     pub(crate) fn add(&self, quota: &Key, version: ResourceVersion) {
         self.quotas().insert(quota.clone(), version);
     }
@@ -151,7 +148,6 @@ impl Waker {
     }
 }
 
-/// Fills a cache, and wakes quotas.
 pub(crate) struct FactStore<F> {
     pub(crate) evaluator: Evaluator,
     /// `""` for all.

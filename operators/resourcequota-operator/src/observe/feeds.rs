@@ -35,9 +35,7 @@ pub(crate) type Place = (Evaluator, Text);
 /// How a kind is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// Where it is served.
     pub(crate) resource: Resource,
-    /// The field selector.
     pub(crate) fields: &'static str,
 }
 
@@ -52,7 +50,6 @@ struct State {
     unfound: BTreeMap<Evaluator, Option<String>>,
 }
 
-/// One watch.
 struct Feed {
     running: Running,
     cache: AnyCache,
@@ -65,7 +62,6 @@ struct Feed {
     behind: Option<(Instant, ResourceVersion)>,
 }
 
-/// The facts of one kind.
 enum AnyCache {
     Pods(Arc<FactCache<PodFacts>>),
     Services(Arc<FactCache<ServiceFacts>>),
@@ -159,7 +155,6 @@ impl Feed {
     }
 }
 
-/// A feed that is about to start.
 struct Starting<'a> {
     feeder: &'a Feeder,
     evaluator: &'a Evaluator,
@@ -229,7 +224,6 @@ impl Feeds {
         Some(feeds.find(is_listed)?.cache.arrived_since(namespace, since))
     }
 
-    /// The DeviceClasses, as far as they are known.
     pub(crate) fn device_classes(&self) -> Vec<DeviceClassFacts> {
         let known = self.known(&Evaluator::DeviceClasses, "", ResourceVersion::default());
         if let Known::Listed(Objects::DeviceClasses(classes)) = known { classes } else { Vec::new() }

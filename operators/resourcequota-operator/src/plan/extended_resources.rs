@@ -19,7 +19,6 @@ pub struct ExtendedResources<'a> {
 }
 
 impl<'a> ExtendedResources<'a> {
-    /// Those that were observed.
     pub fn of(observed: &'a Observed) -> Self {
         let mut extended = Self::default();
         if let Some(Known::Listed(Objects::DeviceClasses(classes))) = observed.kinds.get(&Evaluator::DeviceClasses) {
@@ -31,7 +30,6 @@ impl<'a> ExtendedResources<'a> {
         extended
     }
 
-    /// Whether a device class stands for this resource.
     pub(super) fn has_class_of(self, resource: &str) -> bool {
         self.classes.iter().any(|class| class.has(resource))
     }

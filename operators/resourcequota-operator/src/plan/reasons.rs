@@ -17,13 +17,10 @@ const NAME: usize = 50;
 /// How many kinds or names are listed.
 const NAMED: usize = 2;
 
-/// Why a quota has this usage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// This was counted.
     Counted {
-        /// How many kinds.
         kinds: usize,
         /// The kinds that cannot be counted, and why; their usage stays.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -47,11 +44,9 @@ fn is_none(number: &usize) -> bool {
     *number == 0
 }
 
-/// The kinds that are about to be listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unlisted {
-    /// These.
     Kinds {
         /// The first of them.
         kinds: Vec<String>,
@@ -81,7 +76,6 @@ impl Reason {
 }
 
 impl Unlisted {
-    /// None if there are none.
     pub(super) fn of<'a>(unlisted: impl Iterator<Item = &'a Evaluator>) -> Option<Self> {
         let all: Vec<&Evaluator> = unlisted.collect();
         let kinds: Vec<String> = all.iter().take(NAMED).map(|kind| cut(&kind.to_string(), NAME)).collect();

@@ -6,7 +6,6 @@
 use crate::objects::quota::Operator;
 use crate::objects::{ClaimFacts, PodFacts, Scope};
 
-/// Whether a pod is in this scope.
 pub fn has_pod(scope: &Scope, pod: &PodFacts) -> bool {
     match scope.name.as_str() {
         "Terminating" => pod.is_terminating,

@@ -17,7 +17,6 @@ use crate::observe::{Objects, Observed};
 pub(super) struct Unstored {
     /// How many limits keep usage for them.
     pub(super) limits: usize,
-    /// Whether there are none.
     pub(super) is_settled: bool,
 }
 

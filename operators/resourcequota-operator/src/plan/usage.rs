@@ -16,7 +16,6 @@ use crate::objects::evaluator::{
 use crate::objects::{Amounts, ClaimFacts, PodFacts, ResourceClaimFacts, Scope, ServiceFacts, TooLarge};
 use crate::observe::Objects;
 
-/// The usage of these objects under these names.
 pub fn usage(
     objects: &Objects,
     names: &[Text],
@@ -50,7 +49,6 @@ pub fn usage(
     }
 }
 
-/// Objects of a kind that knows no scopes.
 fn in_no_scope<'a, T>(objects: &'a [T], scopes: &[Scope]) -> &'a [T] {
     if scopes.is_empty() { objects } else { &[] }
 }

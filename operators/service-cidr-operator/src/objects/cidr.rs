@@ -14,7 +14,6 @@ pub enum Family {
 }
 
 impl Family {
-    /// As the API writes it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V4 => "IPv4",
@@ -55,7 +54,6 @@ impl Cidr {
         Some(Self { family, first: number & !free, last: number | free })
     }
 
-    /// The family of its addresses.
     pub const fn family(&self) -> Family {
         self.family
     }

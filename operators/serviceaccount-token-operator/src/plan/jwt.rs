@@ -57,7 +57,6 @@ impl Claims<'_> {
 }
 
 impl Algorithm {
-    /// Its name in a token's header.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rs256 => "RS256",

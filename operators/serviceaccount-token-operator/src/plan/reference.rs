@@ -23,14 +23,15 @@ pub enum Unlisting {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
     /// The Secret was deleted; its account may list it.
-    Gone { account: Text },
+    Gone {
+        account: Text,
+    },
     /// The cache does not have the account.
     NotSeen,
     /// The account was deleted too, or another one has its name.
     NoAccount,
     /// The account does not list it.
     NotListed,
-    /// The account lists the deleted Secret.
     Listed,
 }
 

@@ -99,7 +99,6 @@ fn volumes(set: &StatefulSet, ordinal: i64, served: Option<&RawValue>) -> serde_
     Ok(raw_of(&volumes))
 }
 
-/// The claims of a pod as volumes.
 fn claim_volumes(set: &StatefulSet, ordinal: i64) -> Vec<Value> {
     let volume = |template: &ClaimTemplate| {
         let claim = claim_name(&template.name, set.metadata.name(), ordinal);

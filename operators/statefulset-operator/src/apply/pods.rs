@@ -34,13 +34,11 @@ const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 /// The reason of the event about a pod that could not be created.
 pub(super) const FAILED_CREATE: &str = "FailedCreate";
 
-/// The verb of an event.
 #[derive(Clone, Copy, Debug)]
 enum Verb {
     Create,
     Update,
     Delete,
-    /// Not upstream's.
     Evict,
 }
 
@@ -73,7 +71,6 @@ impl Verb {
     }
 }
 
-/// The writes of one sync.
 pub(super) struct OfSet<'a> {
     writer: &'a Writer,
     set: &'a StatefulSet,

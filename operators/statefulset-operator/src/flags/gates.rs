@@ -9,7 +9,6 @@ use shared::process::flags::read_gates;
 /// The feature gate for `spec.updateStrategy.rollingUpdate.maxUnavailable`.
 const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
 
-/// The features that are on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeatureGates {
     /// Whether a rolling update takes down as many pods at a time as `maxUnavailable` allows, and not one.

@@ -11,12 +11,10 @@ use shared::api::time::Time;
 
 use super::PERSISTENT_VOLUME_CLAIMS;
 
-/// The view of a PersistentVolumeClaim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PersistentVolumeClaim {
     /// Its metadata, without labels, finalizers and controller.
     pub metadata: Meta,
-    /// All of its owners.
     pub owners: Box<[ClaimOwner]>,
 }
 
@@ -29,11 +27,8 @@ pub struct ClaimOwner {
     pub api_version: Text,
     /// For example `StatefulSet`.
     pub kind: Text,
-    /// The owner's name.
     pub name: Text,
-    /// The owner's uid.
     pub uid: Uid,
-    /// Whether it is the controller.
     pub is_controller: bool,
 }
 

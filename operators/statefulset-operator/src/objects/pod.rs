@@ -14,14 +14,10 @@ use shared::api::time::Time;
 
 use super::REVISION_LABEL;
 
-/// The view of a Pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pod {
-    /// Its metadata.
     pub metadata: Meta,
-    /// `status.phase`.
     pub phase: Phase,
-    /// The condition of type Ready.
     pub readiness: Readiness,
     /// Whether the scheduler has found no node for it.
     pub is_unschedulable: bool,
@@ -41,7 +37,6 @@ impl Pod {
         self.metadata.labels.get(REVISION_LABEL).unwrap_or_default()
     }
 
-    /// The claim of the volume of this name.
     pub fn claim(&self, volume: &str) -> Option<&str> {
         self.claims.iter().rfind(|(name, _)| **name == *volume).map(|(_, claim)| &**claim)
     }
@@ -137,7 +132,6 @@ impl RawStatus<'_> {
         self.condition("Ready")
     }
 
-    /// Whether the condition of type PodScheduled is False.
     fn is_unschedulable(&self) -> bool {
         self.condition("PodScheduled").is_some_and(|scheduled| scheduled.status == "False")
     }

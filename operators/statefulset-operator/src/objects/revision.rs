@@ -10,12 +10,9 @@ use shared::api::resource::CONTROLLER_REVISIONS;
 use shared::api::template::PodTemplate;
 use shared::controllers::revisions::data::template_of;
 
-/// The view of a ControllerRevision.
 #[derive(Debug)]
 pub struct StoredRevision {
-    /// Its metadata.
     pub metadata: Meta,
-    /// The pod template that it keeps.
     pub template: PodTemplate,
 }
 

@@ -16,16 +16,12 @@ use crate::objects::{Retention, STATEFUL_SETS, StatefulSet};
 /// A pod as the owner of claims. One that is not made yet has no uid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodIdentity {
-    /// Its namespace and name.
     pub key: Key,
-    /// Its uid.
     pub uid: Option<Uid>,
-    /// Its ordinal.
     pub ordinal: i64,
 }
 
 impl PodIdentity {
-    /// A pod that is there.
     pub fn of(pod: &Pod) -> Self {
         Self { key: pod.metadata.key.clone(), uid: Some(pod.metadata.uid), ordinal: ordinal(pod) }
     }
@@ -133,13 +129,9 @@ pub fn is_claim_owner_up_to_date(claim: &PersistentVolumeClaim, set: &StatefulSe
 /// A change of the owners of one claim, refused by the server if the claim is another one or was changed meanwhile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerChange {
-    /// Its namespace and name.
     pub claim: Key,
-    /// Its identity.
     pub uid: Uid,
-    /// The state that was observed.
     pub resource_version: ResourceVersion,
-    /// The owners that go.
     pub remove: BTreeSet<Uid>,
     /// The owner that comes, as the controller. If it is one already, it becomes the controller.
     pub add: Option<Owner>,

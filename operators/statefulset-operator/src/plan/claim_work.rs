@@ -17,7 +17,6 @@ use crate::observe::Observed;
 /// The writes that the claims of one pod need.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimWork {
-    /// The claims to make.
     pub create: Vec<NewClaim>,
     /// The claims that are on their way out: until they are gone the pod can have none of their names.
     pub being_deleted: Vec<Key>,
@@ -60,12 +59,9 @@ impl ClaimWork {
     }
 }
 
-/// A claim that is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewClaim {
-    /// Its namespace and name.
     pub key: Key,
-    /// The place of its template in the spec.
     pub template: usize,
 }
 

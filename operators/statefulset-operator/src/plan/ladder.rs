@@ -23,29 +23,21 @@ use crate::objects::StatefulSet;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 
-/// One stage.
 pub enum Next {
     /// Do nothing: the selector cannot be read.
     Refuse(Plan),
-    /// Adopt revisions.
     ClaimRevisions(Claim<ControllerRevision>),
-    /// Adopt and release pods.
     ClaimPods(Claim<Pod>),
     /// Read the data of the newest revision.
     ReadRevision(LiveRead<Unknown>),
-    /// Read the templates, which the next stage copies.
     ReadTemplate(LiveRead<NotCached>),
     /// Make the revision of the current template the last one.
     Revise(RevisionPlan),
-    /// Write pods, their volume claims and the status.
     Manage(Plan, Revisions),
-    /// Delete old revisions.
     Truncate(Truncation),
 }
 
-/// A sync between two stages.
 pub struct Ladder {
-    /// The observation, with the results so far.
     pub observed: Observed,
     rung: Rung,
 }
@@ -60,7 +52,6 @@ enum Rung {
 }
 
 impl Ladder {
-    /// The beginning of a sync.
     pub fn new(observed: Observed) -> Self {
         Self { observed, rung: Rung::ClaimRevisions }
     }
@@ -105,13 +96,11 @@ impl Ladder {
         Self { observed: Observed { newest_data: Some(data), ..self.observed }, rung: Rung::Revise }
     }
 
-    /// Continue with the StatefulSet and its templates.
     #[must_use]
     pub fn completed(self, set: Arc<StatefulSet>) -> Self {
         Self { observed: Observed { set, ..self.observed }, ..self }
     }
 
-    /// Continue with the revision of the current template.
     #[must_use]
     pub fn revised(self, revisions: Revisions) -> Self {
         Self { rung: Rung::Manage(revisions), ..self }

@@ -21,7 +21,6 @@ use crate::observe::Observed;
 
 /// The pods of a StatefulSet by their ordinals.
 pub(super) struct Places<'a> {
-    /// Those that are asked for.
     pub(super) replicas: BTreeMap<i64, &'a Arc<Pod>>,
     /// The others, the highest ordinal first.
     pub(super) condemned: Vec<&'a Arc<Pod>>,
@@ -76,7 +75,6 @@ pub(super) fn long_label(pod: &str, revision: &str) -> Option<LongLabel> {
     too_long.map(|(label, length)| LongLabel { label, length })
 }
 
-/// All that a decision about pods rests on.
 pub(super) struct Known<'a> {
     pub(super) observed: &'a Observed,
     pub(super) revisions: &'a Revisions,

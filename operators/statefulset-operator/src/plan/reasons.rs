@@ -12,26 +12,20 @@ use shared::api::selector::InvalidSelector;
 use shared::controllers::rejections::Held;
 use shared::working::decisions;
 
-/// Why pods are created, deleted or changed, or nothing happens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The selector cannot be read.
     InvalidSelector {
-        /// The error.
         error: InvalidSelector,
     },
     /// The StatefulSet is being deleted; its pods are the garbage collector's.
     BeingDeleted,
-    /// The number of pods beside the wanted number.
     Replicas(Numbers),
     /// One pod has to get further before others may come, go or be replaced.
     Waiting(Waiting),
     /// A pod is to be replaced, and a disruption budget does not let it go yet.
     Budget {
-        /// The pod.
         pod: Text,
-        /// The budget's demand, in the apiserver's words.
         message: String,
     },
 }
@@ -52,39 +46,31 @@ pub struct Numbers {
     pub condemned: usize,
 }
 
-/// The pod that others wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Waiting {
-    /// Its name.
     pub pod: Text,
-    /// The state that it has to reach.
     pub until: Until,
     /// How far the StatefulSet is.
     #[serde(flatten)]
     pub numbers: Numbers,
 }
 
-/// The state that a pod has to reach.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Until {
     /// Gone: it is on its way out.
     Gone,
-    /// Running and ready.
     Ready,
-    /// Ready for long enough.
     Available,
     /// Replaced: it is of an earlier revision, and was never ready.
     Replaced,
     /// Gone: its node has rejected it, and another one of its template would be rejected too.
     HeldBack {
-        /// Those that wait for that.
         held: Held,
     },
     /// Free of the claim that an earlier pod of its name has left.
     ClaimGone {
-        /// The claim.
         claim: Text,
     },
     /// Of another StatefulSet: with the name of this one the apiserver refuses it.
@@ -95,9 +81,7 @@ pub enum Until {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LongLabel {
-    /// Its key.
     pub label: &'static str,
-    /// The length of its value.
     pub length: usize,
 }
 
@@ -152,7 +136,6 @@ impl fmt::Display for Numbers {
 /// Why one pod is created, deleted or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// There is no pod of its name.
     Missing,
     /// It has ended, and another one is to take its place.
     Ended(Phase),
@@ -162,7 +145,6 @@ pub enum Why {
     Outdated(Text),
     /// It is of another revision than this one, and keeps the rollout from going on because it never got ready.
     Stuck(Text),
-    /// It waits for its claims.
     Pending,
     /// These parts of it are not as they are to be.
     Differs(Differences),
@@ -171,11 +153,8 @@ pub enum Why {
 /// The parts of a pod that are not as they are to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
-    /// Its name, or the label with it.
     pub identity: bool,
-    /// The claims among its volumes.
     pub storage: bool,
-    /// The owners of its claims.
     pub claim_owners: bool,
 }
 

@@ -16,12 +16,10 @@ use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::observe::Observed;
 
-/// The revisions of the pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revisions {
     /// The revision of pods that are not updated yet.
     pub current: Text,
-    /// The revision of the template of now.
     pub update: Text,
     /// How often the name of a new revision was taken.
     pub collision_count: i32,
@@ -30,31 +28,18 @@ pub struct Revisions {
 /// The decision about the revision of the template of now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RevisionPlan {
-    /// The write that it needs.
     pub update: Update,
-    /// Why.
     pub reason: RevisionReason,
 }
 
-/// The revision of the template of now.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Update {
     /// The last one of the history.
     Keep(Text),
     /// An earlier one, which becomes the last one.
-    Renumber {
-        /// It.
-        revision: Arc<ControllerRevision>,
-        /// Its new place.
-        to: i64,
-    },
+    Renumber { revision: Arc<ControllerRevision>, to: i64 },
     /// The last one of the history, which gets a label because it lacks defaults of the template.
-    Label {
-        /// It.
-        revision: Arc<ControllerRevision>,
-        /// The data with these defaults.
-        data: Fingerprint,
-    },
+    Label { revision: Arc<ControllerRevision>, data: Fingerprint },
     /// One that is not there yet.
     Create(Box<NewRevision>),
 }
@@ -69,9 +54,7 @@ pub enum RevisionReason {
     UnchangedButForItsBytes,
     /// The last revision has the template but for defaults that the apiserver began to set.
     UnchangedButForDefaults,
-    /// An earlier revision has the template.
     RolledBack,
-    /// No revision has the template.
     NewTemplate,
 }
 
@@ -118,7 +101,6 @@ fn name(revision: &ControllerRevision) -> Text {
     Text::new(revision.metadata.name())
 }
 
-/// The collisions so far.
 pub fn collision_count(observed: &Observed) -> i32 {
     observed.set.status.collision_count.unwrap_or(0)
 }

@@ -21,7 +21,6 @@ use crate::objects::{StatefulSetSpec, UpdateType};
 pub struct Unavailability {
     /// Pods that are missing, not available, or being deleted.
     pub unavailable: i64,
-    /// The limit of a rolling update.
     pub max: i64,
 }
 
@@ -35,7 +34,6 @@ pub fn max_unavailable(spec: &StatefulSetSpec) -> i64 {
     i64::from(limit.unwrap_or(1).max(1))
 }
 
-/// Counts the pods that are unavailable.
 pub(super) fn unavailability(spec: &StatefulSetSpec, places: &Places<'_>, now: Timestamp) -> Unavailability {
     let available = places.replicas.values().filter(|pod| is_available(pod, spec, now)).count();
     let unavailable = i64::from(spec.replicas.max(0)) - i64::try_from(available).unwrap_or(i64::MAX);

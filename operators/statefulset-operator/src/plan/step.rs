@@ -9,10 +9,8 @@ use super::claim_work::ClaimWork;
 use super::reasons::{Differences, Why};
 use crate::objects::pod::Pod;
 
-/// The writes about one pod.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// The pod goes.
     Delete(Deletion),
     /// The pod comes, and before it the claims that it lacks.
     Create(NewPod),
@@ -20,44 +18,32 @@ pub enum Step {
     CreateClaims(ClaimsOfPod),
     /// The pod's claims get the owners of the retention policy.
     SetClaimOwners(ClaimsOfPod),
-    /// The pod or its claims are changed.
     Update(PodUpdate),
 }
 
-/// The end of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Its namespace and name.
     pub key: Key,
     /// Its identity: another pod of the same name stays.
     pub uid: Uid,
-    /// Why.
     pub why: Why,
 }
 
-/// A pod that is missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewPod {
-    /// Its namespace and name.
     pub key: Key,
-    /// Its place.
     pub ordinal: i64,
     /// The name of the revision that it is made from.
     pub revision: Text,
-    /// The writes that its claims need.
     pub claims: ClaimWork,
-    /// Why.
     pub why: Why,
 }
 
 /// The writes that the claims of a pod need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimsOfPod {
-    /// The pod's namespace and name.
     pub pod: Key,
-    /// The writes.
     pub claims: ClaimWork,
-    /// Why.
     pub why: Why,
 }
 
@@ -66,17 +52,11 @@ pub struct ClaimsOfPod {
 pub struct PodUpdate {
     /// The namespace, and the name that it is to have.
     pub key: Key,
-    /// Its identity.
     pub uid: Uid,
-    /// The state that was observed.
     pub resource_version: ResourceVersion,
-    /// Its place.
     pub ordinal: i64,
-    /// The writes that its claims need.
     pub claims: ClaimWork,
-    /// The part of it that is changed.
     pub differences: Differences,
-    /// Why.
     pub why: Why,
 }
 

@@ -25,24 +25,20 @@ use crate::objects::pod::Pod;
 /// How long until an eviction that a budget has refused is tried again, as `kubectl drain` does it: budgets are not
 /// followed.
 pub const BUDGET_RETRY: Duration = Duration::from_secs(5);
-/// The purpose of that timer.
 pub const BUDGET: &str = "a disruption budget";
 
 /// The end of a pod, as far as disruption budgets let it go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Eviction {
-    /// Its namespace and name.
     pub key: Key,
     /// Its identity: another pod of the same name stays.
     pub uid: Uid,
-    /// Why.
     pub why: Why,
 }
 
 /// The stage after an eviction that a budget has refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The budget's words.
     pub reason: Reason,
 }
 

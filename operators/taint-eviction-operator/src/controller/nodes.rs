@@ -16,7 +16,6 @@ use crate::apply::apply_node;
 use crate::observe::{Caches, ObservedNode};
 use crate::plan::{NodePlan, plan_node};
 
-/// Enqueues the pods of nodes.
 pub(super) struct NodeController {
     pub(super) caches: Arc<Caches>,
     pub(super) pods: Queue,

@@ -8,13 +8,10 @@ use shared::api::list::list;
 use shared::api::time::Time;
 use shared::working::decisions;
 
-/// Why a pod stays or leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It is gone.
     Gone,
-    /// It is marked, and being deleted.
     BeingDeleted,
     /// It is not bound to a node.
     Unbound,
@@ -22,28 +19,23 @@ pub enum Reason {
     NodeGone,
     /// Its node has no `NoExecute` taints.
     NotTainted,
-    /// It tolerates the taints of its node forever.
     ToleratesForEver {
-        /// The number of taints.
         taints: usize,
     },
     /// It tolerates the taints of its node for a while.
     Tolerates {
         /// The taint that it tolerates for the shortest time.
         taint: Text,
-        /// When that time ends.
         until: Time,
     },
     /// It tolerated the taints of its node for a while, which is over.
     Tolerated {
         /// The taint that it tolerated for the shortest time.
         taint: Text,
-        /// When that time ended.
         until: Time,
     },
     /// It does not tolerate a taint of its node.
     NotTolerated {
-        /// The taint.
         taint: Text,
     },
 }
@@ -54,14 +46,10 @@ pub enum Reason {
 pub enum NodeReason {
     /// It has `NoExecute` taints.
     Tainted {
-        /// These taints.
         taints: Vec<Text>,
-        /// The number of its pods.
         pods: usize,
     },
-    /// It has none.
     NotTainted {
-        /// The number of its pods that are followed.
         pods: usize,
     },
 }

@@ -19,7 +19,6 @@ pub enum Expiration {
     /// It names no time, and is good for ever.
     #[default]
     Never,
-    /// Until this time.
     At(Timestamp),
     /// It names something that is no time, and is not good.
     Unreadable,

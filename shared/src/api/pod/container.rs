@@ -28,7 +28,6 @@ pub struct InitContainer<'a> {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerStatus<'a> {
-    /// The container's name.
     #[serde(borrow)]
     pub name: Cow<'a, str>,
     /// `restartCount`.
@@ -48,7 +47,6 @@ struct State {
 pub struct Terminated {
     /// 0 for success.
     pub exit_code: i32,
-    /// When the container ended.
     pub finished_at: Option<Time>,
 }
 
@@ -59,7 +57,6 @@ impl ContainerStatus<'_> {
     }
 }
 
-/// Of the init containers' statuses those of sidecars.
 pub fn sidecars<'s, 'a>(
     containers: Option<&'s [InitContainer<'a>]>,
     statuses: Option<&'s [ContainerStatus<'a>]>,

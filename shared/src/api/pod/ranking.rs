@@ -12,14 +12,10 @@ use super::{DeletionCost, Phase, Readiness, Restarts};
 use crate::api::object::Uid;
 use crate::api::time::Time;
 
-/// All that counts when pods are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// The pod's uid.
     pub uid: Uid,
-    /// Whether it has a node.
     pub is_assigned: bool,
-    /// Its phase.
     pub phase: Phase,
     /// Whether it is ready, and since when.
     pub readiness: Readiness,
@@ -27,9 +23,7 @@ pub struct Standing {
     pub deletion_cost: DeletionCost,
     /// How many active related pods are on its node, itself included; 0 where the controller does not count them.
     pub colocated: usize,
-    /// Its restarts.
     pub restarts: Restarts,
-    /// When it was created.
     pub creation: Option<Time>,
 }
 
@@ -47,23 +41,15 @@ pub enum Scale {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Rule {
-    /// None stays.
     AllGo,
-    /// It has no node.
     Unassigned,
     /// Pending before unknown before running.
     Phase,
-    /// It is not ready.
     NotReady,
-    /// Its annotation asks for it.
     DeletionCost,
-    /// More related pods share its node.
     Colocated,
-    /// It became ready later.
     ReadyTime,
-    /// Its containers restarted more often.
     Restarts,
-    /// It was created later.
     Age,
     /// Nothing else tells them apart; the lower uid goes.
     Uid,

@@ -12,9 +12,7 @@ pub(super) struct Fields<'a>(&'a [u8]);
 /// A field's value, as far as the wire tells.
 #[derive(Clone, Copy)]
 pub(super) enum Wire<'a> {
-    /// A number or a bool.
     Number(u64),
-    /// A text, a message, or one of many.
     Bytes(&'a [u8]),
     /// A number of fixed size, which nothing that is read has.
     Fixed,

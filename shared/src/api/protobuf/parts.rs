@@ -38,9 +38,7 @@ enum Within {
 
 /// A part of a list, all bytes of which are there.
 pub(crate) enum Part {
-    /// The list's own metadata.
     Metadata(BytesMut),
-    /// One of its objects.
     Item(&'static Table, BytesMut),
 }
 
@@ -55,7 +53,6 @@ impl Part {
 }
 
 impl Parts {
-    /// Takes what came next.
     pub(crate) fn push(&mut self, piece: &[u8]) {
         self.buffer.extend_from_slice(piece);
     }
@@ -69,7 +66,6 @@ impl Parts {
         }
     }
 
-    /// Whether the list has come to its end.
     pub(crate) fn is_complete(&self) -> bool {
         self.has_list && self.buffer.is_empty() && matches!(self.within, Within::Envelope | Within::List(0))
     }
@@ -132,9 +128,7 @@ impl Parts {
 /// The bytes before a field's value.
 struct Head {
     number: u64,
-    /// Its own bytes.
     size: usize,
-    /// The value's bytes.
     length: usize,
 }
 

@@ -47,7 +47,6 @@ impl<'a> Value<'a> {
         Self(Content::Message(table, bytes))
     }
 
-    /// A value of this kind that is one field.
     fn single(kind: &'static Kind, wire: Wire<'a>) -> Result<Self, Error> {
         Ok(Self(match (kind, wire) {
             (Kind::Bool, Wire::Number(number)) => Content::Bool(number != 0),
@@ -153,11 +152,9 @@ impl<'de> Deserializer<'de> for Value<'de> {
     }
 }
 
-/// A message as an object.
 struct Message<'a> {
     table: &'static Table,
     fields: Fields<'a>,
-    /// A bit for each row that has come.
     seen: u64,
     /// The number of the list or map that is passed over; what it has is in the run.
     run: u64,
@@ -232,7 +229,6 @@ impl<'de> MapAccess<'de> for Message<'de> {
     }
 }
 
-/// A repeated field as an array.
 struct Items<'a> {
     kind: &'static Kind,
     run: Run<'a>,
@@ -247,7 +243,6 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     }
 }
 
-/// A map of texts as an object.
 struct Entries<'a> {
     run: Run<'a>,
     value: &'a [u8],

@@ -11,18 +11,15 @@ pub(crate) use self::generated::{KINDS, LIST_META, TYPE_META};
 pub(crate) use self::generated::{POD, STATUS};
 use crate::api::resource::Resource;
 
-/// One message.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) rows: &'static [Row],
 }
 
-/// One field.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) number: u64,
-    /// As JSON calls it.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     /// Whether JSON omits it if it is zero. The wire has every Go field that is not a pointer.
@@ -36,7 +33,6 @@ pub(crate) enum Kind {
     Text,
     /// `metav1.Time`; nothing where it is zero.
     Time,
-    /// Texts by text.
     Map,
     Message(&'static Table),
     /// A message whose fields JSON has among those of the message around it.
@@ -77,12 +73,10 @@ pub(crate) fn has_table_of(resource: &Resource) -> bool {
     object_of(&resource.api_version(), &resource.kind).is_some()
 }
 
-/// The table of an object of this kind.
 pub(crate) fn object_of(api_version: &str, kind: &str) -> Option<&'static Table> {
     KINDS.iter().find(|(version, name, _)| (*version, *name) == (api_version, kind)).map(|(.., table)| *table)
 }
 
-/// The table of the objects in a list of this kind.
 pub(crate) fn items_of(api_version: &str, kind: &str) -> Option<&'static Table> {
     object_of(api_version, kind.strip_suffix("List")?)
 }

@@ -67,7 +67,6 @@ impl Selector {
     }
 }
 
-/// The text that is left.
 #[derive(Clone, Copy)]
 struct Tokens<'a> {
     rest: &'a str,

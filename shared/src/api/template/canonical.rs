@@ -12,7 +12,6 @@ use serde_json::value::RawValue;
 use crate::api::quantity::{Format, Quantity};
 use crate::api::time::Time;
 
-/// The canonical text of a pod template.
 pub(super) fn text(template: &RawValue) -> String {
     let value: Value = serde_json::from_str(template.get()).unwrap_or_default();
     let mut text = String::new();
@@ -80,7 +79,6 @@ enum Kind {
     Struct,
     /// A map whose keys and texts are the user's.
     TextMap,
-    /// A map of quantities.
     QuantityMap,
     Quantity,
     /// A quantity that is no pointer in Go, so that 0 is as good as none.

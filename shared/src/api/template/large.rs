@@ -31,13 +31,11 @@ impl Large {
     }
 }
 
-/// Stands for a canonical text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Canonical {
     pub(super) digest: Digest,
     /// FNV-1a, from which the hash in names continues.
     pub(super) fnv1a_32: u32,
-    /// The fingerprint.
     pub(super) fnv1a_128: u128,
 }
 

@@ -4,7 +4,6 @@ use serde_json::value::RawValue;
 
 use crate::api::raw::{RawObject, raw_of};
 
-/// A pod template with one label more.
 pub(super) fn with_label(template: &RawValue, key: &str, value: &str) -> Box<RawValue> {
     edited(template, &["metadata", "labels"], &|labels| labels.insert(key, raw_of(&value)))
 }

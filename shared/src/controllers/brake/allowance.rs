@@ -22,7 +22,6 @@ const INEXACT: f64 = 1e-9;
 /// How much of a population may be deleted at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// This share of it.
     pub share: f64,
     /// At least this many, so that a small cluster does not wait for nothing.
     pub least: usize,
@@ -34,11 +33,9 @@ pub struct Allowance<U> {
     limits: Limits,
     /// When each granted deletion was last asked for.
     granted: BTreeMap<U, Instant>,
-    /// The turn of each waiting deletion.
     waiting: BTreeMap<U, Instant>,
     /// The turn of the last waiting deletion.
     last: Instant,
-    /// The members that went, and when.
     gone: BTreeMap<U, Instant>,
     /// The fill level at the time `at`, as a share of the population.
     level: f64,
@@ -48,12 +45,9 @@ pub struct Allowance<U> {
     reported: Option<Instant>,
 }
 
-/// The answer to a request for a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Delete.
     Go,
-    /// Wait.
     Wait {
         /// When to ask again.
         again: Duration,
@@ -61,13 +55,11 @@ pub enum Answer {
         turn: Duration,
         /// Whether this is its first refusal.
         is_new: bool,
-        /// Whether a report is due.
         report: bool,
     },
 }
 
 impl<U: Ord + Clone> Allowance<U> {
-    /// Nothing was asked for yet.
     pub fn new(limits: Limits, now: Instant) -> Self {
         let (granted, waiting, gone) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (level, population, counted, reported) = (0.0, 1, None, None);
@@ -147,7 +139,6 @@ impl<U: Ord + Clone> Allowance<U> {
         self.at = now;
     }
 
-    /// Counts the population, and drops what is over.
     fn count(&mut self, exist: impl FnOnce() -> usize, now: Instant) {
         let Self { granted, waiting, gone, .. } = self;
         granted.retain(|_, asked| !is_over(*asked, WINDOW, now));
@@ -186,7 +177,6 @@ impl<U: Ord + Clone> Allowance<U> {
     }
 }
 
-/// Exact up to four billion.
 fn number(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

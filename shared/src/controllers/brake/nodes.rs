@@ -22,7 +22,6 @@ impl Brake<Text> {
         Arc::new(Self::new(setup, ctx, Limits { share, least: LEAST }))
     }
 
-    /// Follows which nodes go.
     pub fn follow<N: Object>(self: &Arc<Self>, nodes: &mut Informer<N>) {
         let brake = Arc::clone(self);
         nodes.on_change(move |change| {
@@ -35,7 +34,6 @@ impl Brake<Text> {
         });
     }
 
-    /// A node went.
     pub fn gone(&self, node: &Text) {
         self.with(&Text::new(GROUP), |nodes, now| nodes.gone(node, now));
     }

@@ -11,9 +11,7 @@ use serde::Serialize;
 
 use super::request::AltName;
 
-/// The group of nodes.
 pub const NODES: &str = "system:nodes";
-/// The prefix of the user names of nodes.
 pub const NODE_PREFIX: &str = "system:node:";
 /// The usages of a client certificate with an RSA key, in order. Upstream: `kubeletClientRequiredUsages`.
 const CLIENT_USAGES: [&str; 3] = ["client auth", DIGITAL_SIGNATURE, KEY_ENCIPHERMENT];
@@ -23,16 +21,12 @@ const DIGITAL_SIGNATURE: &str = "digital signature";
 /// The usage for RSA keys only.
 const KEY_ENCIPHERMENT: &str = "key encipherment";
 
-/// The checked parts of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// The common name; `""` if there is none.
     pub common_name: &'a str,
-    /// The organizations.
     pub organizations: Vec<&'a str>,
-    /// The sorts of the alternative names.
     pub alt_names: BTreeSet<AltName>,
-    /// The usages of the certificate.
     pub usages: BTreeSet<&'a str>,
 }
 
@@ -44,9 +38,7 @@ pub enum Mismatch {
     Organization,
     /// There is no DNS name and no IP address for a serving certificate.
     NoHost,
-    /// It has a forbidden alternative name.
     AltName {
-        /// The sort.
         sort: AltName,
     },
     /// The common name is not a node's.

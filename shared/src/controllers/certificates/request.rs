@@ -21,17 +21,14 @@ use x509_parser::x509::AttributeTypeAndValue;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE REQUEST-----";
 const END: &str = "-----END CERTIFICATE REQUEST-----";
-/// The start of any PEM block.
 const BEGIN_ANY: &str = "-----BEGIN ";
 /// The prefix of `2.5.4.x`, encoded.
 const ATTRIBUTE_ARC: [u8; 2] = [0x55, 0x04];
 
-/// The content of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The known attributes of the subject, in the order of the request.
     pub subject: Vec<(Attribute, String)>,
-    /// The alternative names.
     pub alt_names: AltNames,
     /// The public key with its algorithm (`SubjectPublicKeyInfo`), in DER.
     pub public_key: Box<[u8]>,
@@ -42,15 +39,10 @@ pub struct Request {
 /// Upstream: `Name.ToRDNSequence`, Go's crypto/x509/pkix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Attribute {
-    /// A country.
     Country,
-    /// A state or province.
     Province,
-    /// A city.
     Locality,
-    /// A street.
     StreetAddress,
-    /// A postal code.
     PostalCode,
     /// An organization: a group of the user.
     Organization,
@@ -58,34 +50,25 @@ pub enum Attribute {
     OrganizationalUnit,
     /// The common name: the name of the user.
     CommonName,
-    /// A serial number of the subject.
     SerialNumber,
 }
 
 /// The alternative names that a certificate keeps. As upstream, all others are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AltNames {
-    /// DNS names.
     pub dns: Vec<String>,
-    /// E-mail addresses.
     pub emails: Vec<String>,
     /// IP addresses of 4 or 16 bytes.
     pub ips: Vec<Box<[u8]>>,
-    /// URIs.
     pub uris: Vec<String>,
 }
 
-/// The sorts of alternative names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AltName {
-    /// A DNS name.
     Dns,
-    /// An e-mail address.
     Email,
-    /// An IP address.
     Ip,
-    /// A URI.
     Uri,
 }
 
@@ -101,7 +84,6 @@ pub enum Fault {
     NotOneCommonName,
     /// A name in the subject is not plain text.
     UnreadableName,
-    /// Its alternative names cannot be read.
     UnreadableAltNames,
     /// It is not signed with its own key, or by an unknown algorithm.
     Signature,
@@ -150,7 +132,6 @@ impl Request {
 }
 
 impl Attribute {
-    /// All of them, in Go's order.
     pub const ALL: [Self; 9] = [
         Self::Country,
         Self::Province,
@@ -185,7 +166,6 @@ impl Attribute {
 }
 
 impl AltNames {
-    /// The sorts that occur.
     pub fn sorts(&self) -> BTreeSet<AltName> {
         let Self { dns, emails, ips, uris } = self;
         let counts = [
@@ -218,14 +198,12 @@ fn decoded(request: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(request).ok()?).ok()
 }
 
-/// The only block in a text.
 fn only_block(text: &str) -> Option<&str> {
     let from = text.find(BEGIN)?;
     let to = from + text.get(from..)?.find(END)? + END.len();
     (text.matches(BEGIN_ANY).count() == 1).then_some(text.get(from..to)?)
 }
 
-/// The decoded content of one PEM block.
 fn block(text: &str) -> Option<Vec<u8>> {
     let base64 = text.strip_prefix(BEGIN)?.strip_suffix(END)?;
     let base64: String = base64.chars().filter(|character| !character.is_ascii_whitespace()).collect();

@@ -9,14 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::api::intern::Text;
 use crate::api::object::{Key, Uid};
 
-/// The type of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AddressType {
     /// IPv4.
     IPv4,
     /// IPv6.
     IPv6,
-    /// A type that no Service has.
     Other(Text),
 }
 
@@ -37,7 +35,6 @@ impl AddressType {
         }
     }
 
-    /// As the API writes it.
     pub fn as_str(&self) -> &str {
         match self {
             Self::IPv4 => "IPv4",
@@ -46,7 +43,6 @@ impl AddressType {
         }
     }
 
-    /// Whether an IP is of this type.
     pub fn includes(&self, ip: IpAddr) -> bool {
         match self {
             Self::IPv4 => ip.is_ipv4(),
@@ -74,21 +70,15 @@ impl<'de> Deserialize<'de> for AddressType {
     }
 }
 
-/// The target of an address.
 pub trait Referent {
-    /// Its namespace and name.
     fn name(&self) -> (&str, &str);
 
-    /// Its uid.
     fn uid(&self) -> Uid;
 }
 
-/// The pod behind an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Its namespace and name.
     pub key: Key,
-    /// Its uid.
     pub uid: Uid,
     /// Whether the reference is to a pod and has no other field than an operator writes, except a resourceVersion.
     pub is_pod: bool,

@@ -16,7 +16,6 @@ use crate::following::cache::Change;
 use crate::working::effect::Effect;
 use crate::working::queue::Cause;
 
-/// The purpose of a timer.
 const POD_CHANGES: &str = "a batch of changes of its pods";
 
 /// Sync a Service unless it asks for the same as before.

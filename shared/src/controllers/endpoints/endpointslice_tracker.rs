@@ -17,9 +17,7 @@ pub struct EndpointSliceTracker(Arc<Mutex<BTreeMap<(Key, Uid), Written>>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
-    /// Created or changed, with this generation.
     Generation(i64),
-    /// Deleted.
     Deleted,
 }
 
@@ -72,7 +70,6 @@ impl EndpointSliceTracker {
         }
     }
 
-    /// Forget all writes: a restored etcd may have older states of slices, and deleted slices.
     pub fn start_over(&self) {
         self.slices().clear();
     }

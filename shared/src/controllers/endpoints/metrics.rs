@@ -11,13 +11,9 @@ use prometheus_client::metrics::{MetricType, TypedMetric};
 
 use crate::process::metrics::Metrics;
 
-/// The operations that are counted.
 pub mod operations {
-    /// A slice was created.
     pub const CREATE: &str = "create";
-    /// A slice was changed.
     pub const UPDATE: &str = "update";
-    /// A slice was deleted.
     pub const DELETE: &str = "delete";
 }
 
@@ -26,7 +22,6 @@ pub mod operations {
 pub struct BareCounter(Counter);
 
 impl BareCounter {
-    /// Increment it.
     pub fn inc(&self) {
         self.0.inc();
     }
@@ -51,34 +46,26 @@ impl EncodeMetric for BareCounter {
 pub struct SliceChanges(Family<[(&'static str, &'static str); 1], BareCounter>);
 
 impl SliceChanges {
-    /// Register it under this name.
     pub fn register(metrics: &Metrics, name: &'static str) -> Self {
         let own = Self::default();
         metrics.register(name, "Number of EndpointSlice changes", own.0.clone());
         own
     }
 
-    /// Count a write.
     pub fn wrote(&self, operation: &'static str) {
         self.0.get_or_create(&[("operation", operation)]).inc();
     }
 }
 
-/// The size of a group of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// The number of endpoints.
     pub endpoints: usize,
-    /// The number of slices.
     pub slices: usize,
 }
 
-/// The size of several groups together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// The number of endpoints.
     pub endpoints: usize,
-    /// The number of slices.
     pub slices: usize,
     /// The number of slices if each group had as few as possible.
     pub desired_slices: usize,
@@ -99,7 +86,6 @@ impl Totals {
     }
 }
 
-/// A count as the value of a metric.
 pub fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }

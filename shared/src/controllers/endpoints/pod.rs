@@ -15,10 +15,8 @@ use crate::api::resource::PODS;
 use crate::api::time::Time;
 use serde::{Deserialize, Deserializer};
 
-/// A pod.
 #[derive(Debug, PartialEq)]
 pub struct Pod {
-    /// Its metadata.
     pub metadata: Meta,
     /// `spec.nodeName`; `""` if it is not scheduled.
     pub node: Text,
@@ -32,7 +30,6 @@ pub struct Pod {
     pub has_ip: bool,
     /// Whether its phase is `Succeeded` or `Failed`.
     pub has_ended: bool,
-    /// Whether its condition Ready is True.
     pub is_ready: bool,
     /// The last transition of that condition.
     pub ready_changed: Option<Time>,
@@ -57,22 +54,17 @@ impl Pod {
 /// `spec.hostname` and `spec.subdomain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The hostname.
     pub name: Text,
-    /// The Service under which DNS resolves it.
     pub subdomain: Text,
 }
 
 crate::view!(Pod, PODS);
 
-/// A named port of a container.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamedPort {
-    /// Its name.
     pub name: Text,
     /// `TCP`, `UDP` or `SCTP`.
     pub protocol: Text,
-    /// Its number.
     pub number: i32,
 }
 

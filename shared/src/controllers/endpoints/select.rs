@@ -16,7 +16,6 @@ use crate::following::informer::{Informer, InformerBuilder};
 
 /// The caches of Services and of the pods that they may select.
 pub struct ServicePods<S> {
-    /// All Services.
     pub services: Arc<Cache<S>>,
     services_by_selector: IndexId,
     /// The pods that have an IP and have not ended; no other pod is listed ([`Pod::is_listed`]).
@@ -25,7 +24,6 @@ pub struct ServicePods<S> {
 }
 
 impl<S: Selecting> ServicePods<S> {
-    /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informer<S>, Informer<Pod>) {
         let mut services = InformerBuilder::<S>::new();
         let services_by_selector = services.index(|service, emit| {
@@ -39,7 +37,6 @@ impl<S: Selecting> ServicePods<S> {
         (all, services, pods)
     }
 
-    /// The pods of a namespace that this selector selects, by key.
     pub fn selected(&self, namespace: &str, selector: &Labels) -> Vec<Arc<Pod>> {
         let mut pods = self.pods_by_label.find(namespace, selector.iter().next());
         pods.retain(|pod| pod.metadata.labels.contains_all(selector));

@@ -9,7 +9,6 @@ use crate::api::intern::Text;
 use crate::api::labels::Labels;
 use crate::api::object::Kind;
 
-/// A view of a Service that selects pods.
 pub trait Selecting: Kind {
     /// Its selector; none if it is missing or empty.
     fn selector(&self) -> Option<&Labels>;
@@ -18,7 +17,6 @@ pub trait Selecting: Kind {
     fn asks_for_the_same(&self, other: &Self) -> bool;
 }
 
-/// The cluster IP of a Service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClusterIp {
     /// None, or none yet.
@@ -43,7 +41,6 @@ impl ClusterIp {
     }
 }
 
-/// One port of a Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServicePort {
@@ -51,13 +48,10 @@ pub struct ServicePort {
     pub name: Text,
     /// `TCP`, `UDP` or `SCTP`.
     pub protocol: Text,
-    /// The application protocol.
     pub app_protocol: Option<Text>,
-    /// The port of the pods.
     pub target_port: TargetPort,
 }
 
-/// A port of pods.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum TargetPort {

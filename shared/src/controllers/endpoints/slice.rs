@@ -14,7 +14,6 @@ use crate::api::object::{Key, Kind, Meta, NoAnnotations, Object, Uid};
 use crate::api::resource::Resource;
 pub use ports::{EndpointPort, PortMapKey, in_order, port_map_key};
 
-/// `discovery.k8s.io/v1` `EndpointSlice`.
 pub const ENDPOINT_SLICES: Resource = Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
 
 /// Label: the name of its Service.
@@ -26,14 +25,11 @@ pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", bound = "A: Deserialize<'de> + Default, T: Deserialize<'de>")]
 pub struct EndpointSlice<A = NoAnnotations, T = Target> {
-    /// Its metadata.
     pub metadata: Meta<A>,
     /// The type of its addresses; immutable.
     pub address_type: AddressType,
-    /// The ports of each endpoint.
     #[serde(default, deserialize_with = "null_as_empty")]
     pub ports: Vec<EndpointPort>,
-    /// Its endpoints.
     #[serde(default, deserialize_with = "null_as_empty")]
     pub endpoints: Vec<Endpoint<T>>,
 }
@@ -81,28 +77,20 @@ fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D
     Ok(items)
 }
 
-/// One endpoint of a slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Endpoint<T = Target> {
-    /// Its addresses, sorted.
     pub addresses: Addresses,
-    /// Its readiness.
     #[serde(default)]
     pub conditions: Conditions,
-    /// Its host name within the Service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<Text>,
-    /// Its target, usually a pod.
     #[serde(rename = "targetRef", default, skip_serializing_if = "Option::is_none")]
     pub target: Option<T>,
-    /// Its node.
     #[serde(rename = "nodeName", default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Text>,
-    /// The zone of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<Text>,
-    /// The clients that should prefer it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "interned")]
     pub hints: Option<Arc<Hints>>,
 }
@@ -138,9 +126,7 @@ impl<T: Referent + PartialEq> Endpoint<T> {
 /// The addresses of an endpoint, nearly always one IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Addresses {
-    /// One IP in its canonical form.
     Ip(IpAddr),
-    /// Anything else, sorted.
     Texts(Box<[Box<str>]>),
 }
 
@@ -191,13 +177,11 @@ impl<'de> Deserialize<'de> for Addresses {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Conditions {
-    /// Whether it takes new connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
     /// Whether it answers, even while it terminates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serving: Option<bool>,
-    /// Whether it terminates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminating: Option<bool>,
 }
@@ -206,10 +190,8 @@ pub struct Conditions {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Hints {
-    /// Names of zones.
     #[serde(skip_serializing_if = "<[_]>::is_empty", with = "named")]
     pub for_zones: Box<[Text]>,
-    /// Names of nodes.
     #[serde(skip_serializing_if = "<[_]>::is_empty", with = "named")]
     pub for_nodes: Box<[Text]>,
 }

@@ -14,7 +14,6 @@ use crate::api::object::{Key, ResourceVersion, Uid};
 pub struct Writes<T, C, W> {
     /// Creations; they come first.
     pub create: Vec<Creation<T>>,
-    /// Updates; they follow.
     pub update: Vec<Update<T, C>>,
     /// Deletions; they come last.
     pub delete: Vec<Deletion<W>>,
@@ -22,29 +21,20 @@ pub struct Writes<T, C, W> {
     pub withheld: usize,
 }
 
-/// A new slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Creation<T> {
-    /// The type of its addresses.
     pub address_type: AddressType,
-    /// Its labels.
     pub labels: Labels,
-    /// Its annotations.
     pub annotations: Labels,
-    /// Its ports.
     pub ports: Vec<EndpointPort>,
-    /// Its endpoints.
     pub endpoints: Vec<Endpoint<T>>,
 }
 
 /// Changes of a slice, on condition that it is unchanged since the decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update<T, C> {
-    /// Its key.
     pub key: Key,
-    /// Its uid.
     pub uid: Uid,
-    /// Its version.
     pub resource_version: ResourceVersion,
     /// The labels to change; `None` removes one.
     pub labels: BTreeMap<Text, Option<Text>>,
@@ -56,18 +46,14 @@ pub struct Update<T, C> {
     pub ports: Option<Vec<EndpointPort>>,
     /// Its endpoints, if they change.
     pub endpoints: Option<Vec<Endpoint<T>>>,
-    /// The changes of endpoints.
     pub changes: C,
 }
 
 /// The deletion of a slice, on condition that its uid is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion<W> {
-    /// Its key.
     pub key: Key,
-    /// Its uid.
     pub uid: Uid,
-    /// The reason.
     pub why: W,
 }
 
@@ -78,7 +64,6 @@ impl<T, C, W> Default for Writes<T, C, W> {
 }
 
 impl<T, C, W> Writes<T, C, W> {
-    /// The number of writes.
     pub fn count(&self) -> usize {
         self.create.len() + self.update.len() + self.delete.len()
     }
@@ -99,7 +84,6 @@ impl<T, C: fmt::Display, W: fmt::Display> Writes<T, C, W> {
 }
 
 impl<W> Deletion<W> {
-    /// The deletion of this slice.
     pub fn of<A, T>(slice: &EndpointSlice<A, T>, why: W) -> Self {
         Self { key: slice.metadata.key.clone(), uid: slice.metadata.uid, why }
     }

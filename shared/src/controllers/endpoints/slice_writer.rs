@@ -25,21 +25,14 @@ use crate::transport::api_error::{ApiError, ResultExt};
 use crate::working::context::ControllerContext;
 use crate::working::control::{DeleteOptions, KeyControl, Patch, Preconditions, Written};
 
-/// Writes slices.
 pub struct SliceWriter<S: Object> {
-    /// Sends the writes.
     pub ctx: ControllerContext,
-    /// The cached slices.
     pub endpoint_slices: Arc<Cache<S>>,
-    /// Remembers the writes.
     pub tracker: EndpointSliceTracker,
-    /// Counts the writes.
     pub changes: SliceChanges,
 }
 
-/// What all writes for one owner share.
 pub struct Task {
-    /// The owner of the slices.
     pub owner: Owner,
     /// Annotations for each slice that is created or changed; `None` removes one.
     pub stamps: BTreeMap<Text, Option<Text>>,

@@ -14,31 +14,23 @@ use crate::api::object::{Uid, null_as_default};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Subset<T = Target> {
-    /// The ready addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub addresses: Vec<Address<T>>,
-    /// The other addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub not_ready_addresses: Vec<Address<T>>,
-    /// The ports of each address.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub ports: Vec<Port>,
 }
 
-/// One address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Address<T = Target> {
-    /// The IP.
     #[serde(default)]
     pub ip: Text,
-    /// Its host name within the Service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<Text>,
-    /// The node of its target.
     #[serde(rename = "nodeName", default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Text>,
-    /// Its target, usually a pod.
     #[serde(rename = "targetRef", default, skip_serializing_if = "Option::is_none")]
     pub target: Option<T>,
 }
@@ -49,31 +41,25 @@ impl<T> Default for Address<T> {
     }
 }
 
-/// One port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Port {
     /// Its name; `""` if it has none.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub name: Text,
-    /// Its number.
     pub port: i32,
     /// `TCP`, `UDP` or `SCTP`.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub protocol: Text,
-    /// The application protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_protocol: Option<Text>,
 }
 
-/// One address on one port.
 #[derive(Debug)]
 pub struct Part<'a, T = Target> {
-    /// The address.
     pub address: &'a Address<T>,
     /// The port; none in a subset without ports.
     pub port: Option<&'a Port>,
-    /// Whether the address is ready on this port.
     pub is_ready: bool,
 }
 
@@ -111,7 +97,6 @@ pub fn pack<'a, T: Referent + Clone + 'a>(parts: impl IntoIterator<Item = Part<'
     subsets.collect()
 }
 
-/// The parts of existing subsets.
 pub fn parts<T>(subsets: &[Subset<T>]) -> impl Iterator<Item = Part<'_, T>> {
     subsets.iter().flat_map(|subset| {
         let ready = subset.addresses.iter().map(|address| (address, true));

@@ -13,9 +13,7 @@ use crate::api::time::Time;
 /// The times that a sync of a Service has seen.
 #[derive(Debug, Default)]
 pub struct ServiceState {
-    /// Whether there was such a sync.
     is_known: bool,
-    /// The creation of the Service.
     creation: Option<Time>,
     /// The last change of readiness of each pod, by pod.
     pods: Box<[(Key, Time)]>,
@@ -54,7 +52,6 @@ impl ServiceStates {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this Service was synced.
     pub fn knows(&self, service: &Key) -> bool {
         self.states().contains_key(service)
     }
@@ -67,7 +64,6 @@ impl ServiceStates {
         }
     }
 
-    /// Remember the state of a Service that a sync has seen.
     pub fn remember(&self, service: &Key, state: &Arc<ServiceState>) {
         self.states().insert(service.clone(), Arc::clone(state));
     }

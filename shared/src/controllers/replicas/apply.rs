@@ -29,21 +29,16 @@ use crate::working::context::ControllerContext;
 use crate::working::control::{Claimed, KeyControl, Patch, aggregate, slow_start, together};
 use crate::working::expectations::Expectations;
 
-/// Writes for the owners of one kind.
 pub struct Writer {
-    /// Clock and writes of this controller.
     pub ctx: ControllerContext,
-    /// Pods, and the events about them.
     pub pods: PodControl,
     /// The creations and deletions that are not seen yet.
     pub expectations: Arc<Expectations>,
-    /// Statuses.
     pub statuses: StatusWriter,
     /// Whether writes have shown that the server drops terminatingReplicas.
     pub drops_terminating: AtomicBool,
 }
 
-/// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The pods that count: those that were owned, and those that were adopted. What was created or deleted in the same
@@ -187,7 +182,6 @@ impl Writer {
         Ok(Some(write))
     }
 
-    /// Forgets a key whose object is gone.
     pub fn forget(&self, key: &Key) {
         self.expectations.forget(key);
         self.ctx.forget(key, None);

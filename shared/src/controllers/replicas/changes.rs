@@ -36,7 +36,6 @@ impl<T: ReplicaOwner> Caches<T> {
         }
     }
 
-    /// One that would select everything selects nothing.
     fn selecting(&self, orphan: &Pod) -> Vec<Effect> {
         let selects = |owner: &T, labels: &Labels| !owner.spec().selects_everything() && owner.spec().selects(labels);
         self.claims.selecting(orphan, selects).iter().map(enqueue).collect()

@@ -30,18 +30,13 @@ const OWNERS_MAX: usize = 4096;
 /// A pod that has ended, or was deleted without grace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its namespace and name.
     pub key: Key,
-    /// Its identity.
     pub uid: Uid,
-    /// When it was seen to leave.
     pub seen: Timestamp,
 }
 
-/// The view of a pod that has ended.
 #[derive(Debug)]
 pub struct EndedPod {
-    /// Its metadata.
     pub metadata: Meta,
     /// The reason for which its node has rejected it, if it did.
     pub rejection: Option<Text>,
@@ -113,7 +108,6 @@ impl Rejected {
         }
     }
 
-    /// Forgets an owner that is gone.
     pub fn owner_changed<T: ReplicaOwner>(&self, change: &Change<'_, T>) {
         if let Change::Deleted(owner) = change {
             self.owners().remove(&owner.meta().uid);
@@ -137,7 +131,6 @@ impl Rejected {
         }
     }
 
-    /// Counts the rejections that were found among pods that were read. Gives the one with which a back-off begins.
     pub fn note<T: ReplicaOwner>(
         &self,
         owner: &T,

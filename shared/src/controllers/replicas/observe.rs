@@ -18,9 +18,7 @@ use crate::following::cache::{Cache, IndexId, IndexValue};
 use crate::following::informer::{Informer, InformerBuilder};
 use crate::working::expectations::{Expectations, Outstanding};
 
-/// The caches of one operator.
 pub struct Caches<T> {
-    /// The owners.
     pub owners: Arc<Cache<T>>,
     /// The pods of all owners, and everybody else's; not those that have ended, which no owner counts.
     pub pods: Arc<Cache<Pod>>,
@@ -29,16 +27,13 @@ pub struct Caches<T> {
     owners_by_controller: IndexId,
 }
 
-/// The informers that fill the caches.
 pub(super) struct Informers<T> {
     pub(super) owners: Informer<T>,
     pub(super) pods: Informer<Pod>,
 }
 
-/// All that one sync decides on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed<T> {
-    /// The object that keeps the pods.
     pub owner: Arc<T>,
     /// The pods whose controller it is, and those of its namespace that have none.
     pub pods: Vec<Arc<Pod>>,
@@ -46,7 +41,6 @@ pub struct Observed<T> {
     pub related: Vec<Arc<Pod>>,
     /// The creations and deletions that are not seen yet; until they are, its pods are not counted.
     pub outstanding: Option<Outstanding>,
-    /// The rejections of its pods that count.
     pub rejections: Rejections,
     /// Pods that have ended without having been seen to run: a live read tells whether their nodes have rejected them.
     pub ended: Vec<Ended>,
@@ -62,7 +56,6 @@ impl<T: ReplicaOwner> Observed<T> {
 }
 
 impl<T: ReplicaOwner> Caches<T> {
-    /// Empty caches, and the informers that fill them.
     pub(super) fn new() -> (Self, Informers<T>) {
         let (mut owners, pods) = (InformerBuilder::<T>::new(), InformerBuilder::<Pod>::new().fields(LIVE));
         let owners_by_controller = owners.index_by_controller();

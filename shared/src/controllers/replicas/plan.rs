@@ -39,14 +39,11 @@ pub struct Plan {
     pub create: usize,
     /// The pods to delete, first to go first.
     pub delete: Vec<Deletion>,
-    /// Why.
     pub reason: Reason,
 }
 
-/// A pod that goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Its namespace and name.
     pub key: Key,
     /// Its identity: another pod of the same name stays.
     pub uid: Uid,
@@ -54,7 +51,6 @@ pub struct Deletion {
     pub rule: Rule,
 }
 
-/// Why pods are created, deleted, or neither.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
@@ -62,38 +58,29 @@ pub enum Reason {
     Replicas {
         /// The pods that count, those to be adopted included.
         active: usize,
-        /// The wanted number.
         wanted: usize,
     },
     /// As many as that, but nodes reject the pods, so that some of those that are missing wait.
     HeldBack {
         /// The pods that count, those to be adopted included.
         active: usize,
-        /// The wanted number.
         wanted: usize,
-        /// Those that wait.
         held: Held,
     },
     /// The cache has not seen the last writes yet.
     Waiting(Outstanding),
     /// The owner is being deleted; its pods are the garbage collector's.
     BeingDeleted,
-    /// The selector cannot be read.
     InvalidSelector {
-        /// The error.
         error: InvalidSelector,
     },
 }
 
-/// The question that the caches leave open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Unknown {
     /// Whether these pods were rejected by their nodes.
-    Ended {
-        /// Their names.
-        pods: Vec<String>,
-    },
+    Ended { pods: Vec<String> },
 }
 
 /// Plans a live read where others are to take the places of pods that have ended without having been seen to run.
@@ -177,7 +164,6 @@ impl Plan {
         Self { claim: Claim::default(), create: 0, delete: Vec::new(), reason }
     }
 
-    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let Self { claim, create, delete, reason: _ } = self;
         claim.is_settled() && *create == 0 && delete.is_empty()

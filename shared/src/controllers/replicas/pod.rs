@@ -11,20 +11,16 @@ use crate::api::pod::ranking::Standing;
 use crate::api::pod::{Conditions, DeletionCost, Phase, PodView, Readiness, Restarts};
 use crate::api::resource::PODS;
 
-/// The view of a Pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pod {
     /// Its metadata; of the annotations, the deletion cost.
     pub metadata: Meta<DeletionCost>,
     /// `spec.nodeName`, `""` if it has none yet.
     pub node: Text,
-    /// `status.phase`.
     pub phase: Phase,
-    /// The condition of type Ready.
     pub readiness: Readiness,
     /// Whether the scheduler has found no node for it.
     pub is_unschedulable: bool,
-    /// Its highest restart counts.
     pub restarts: Restarts,
 }
 

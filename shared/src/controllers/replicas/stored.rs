@@ -24,13 +24,10 @@ pub struct ReplicaStatus {
     /// How many own pods are being deleted; ReplicationControllers do not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminating_replicas: Option<i32>,
-    /// The generation that the counts are about.
     pub observed_generation: i64,
-    /// In the order they were set.
     pub conditions: Conditions,
 }
 
-/// Conditions as they are served.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions(Vec<(Text, Box<RawValue>)>);
 
@@ -40,7 +37,6 @@ impl Conditions {
         self.0.iter().map(|(type_, _)| type_.as_str())
     }
 
-    /// Whether there is a condition of this type.
     pub fn has(&self, type_: &str) -> bool {
         self.types().any(|known| known == type_)
     }

@@ -27,16 +27,13 @@ use crate::working::worker::{Controller, Requeue};
 
 /// Upstream's metrics of one kind.
 pub trait ReplicaMetrics: Send + Sync + 'static {
-    /// Counts what a plan deletes.
     fn observe_deletions(&self, plan: &Plan, now: Timestamp);
 }
 
-/// Nothing is counted.
 impl ReplicaMetrics for () {
     fn observe_deletions(&self, _: &Plan, _: Timestamp) {}
 }
 
-/// Syncs owners of a kind.
 pub struct ReplicaController<T, M> {
     caches: Arc<Caches<T>>,
     /// None if rejected pods are replaced at once, as upstream does.

@@ -16,12 +16,10 @@ use crate::api::resource::CONTROLLER_REVISIONS;
 use crate::transport::api_error::ApiError;
 use crate::working::control::{DeleteOptions, KeyControl, Patch, Preconditions};
 
-/// The result of a creation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Creation {
     /// There is a revision of this name with these data: it was made now, or had been there.
     Made(Arc<ControllerRevision>),
-    /// A revision of this name has other data.
     Taken,
 }
 

@@ -22,7 +22,6 @@ const DEPTH_MAX: usize = 128;
 /// another.
 const PATCH: (&str, &str) = ("$patch", "replace");
 
-/// The form of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     /// All are floats of 64 bits, so that an integer beyond 2⁵³ is rounded: those of a StatefulSet's revision.
@@ -31,7 +30,6 @@ pub enum Numbers {
     Integers,
 }
 
-/// The JSON is no template.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// It is not even JSON, or another type stands in a place of the template.
@@ -72,7 +70,6 @@ impl Data {
         self.0.get()
     }
 
-    /// The same as JSON.
     pub fn json(&self) -> &RawValue {
         &self.0
     }

@@ -24,15 +24,11 @@ use crate::transport::api_error::ApiError;
 use crate::working::control::Control;
 use crate::working::decisions::{self, LiveRead};
 
-/// The purpose of the live read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {
     /// Whether the template differs from its revision by defaults alone.
-    Defaults {
-        /// The revision.
-        revision: Text,
-    },
+    Defaults { revision: Text },
 }
 
 /// Plans to read a revision whose template differs without an edit.
@@ -41,7 +37,6 @@ pub fn read_revision(revision: &ControllerRevision) -> LiveRead<Unknown> {
     LiveRead { step: "read its newest revision", reason }
 }
 
-/// Reads the data of a revision.
 pub async fn live_data(control: &Control, key: &Key) -> Result<Arc<RawValue>, ApiError> {
     Ok(control.get::<Stored>(&CONTROLLER_REVISIONS, key).await?.data.into())
 }

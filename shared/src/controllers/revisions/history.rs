@@ -24,7 +24,6 @@ pub fn next_number(sorted: &[Arc<ControllerRevision>]) -> i64 {
     sorted.last().map_or(1, |last| last.revision.saturating_add(1))
 }
 
-/// The place of a template in a history.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// The last revision has these data.
@@ -33,7 +32,6 @@ pub enum Place {
     Earlier(Arc<ControllerRevision>),
     /// None has them, but the last one describes the same pods in other bytes.
     LastInOtherBytes(Arc<ControllerRevision>),
-    /// The template is new.
     None,
 }
 

@@ -12,16 +12,12 @@ use super::ControllerRevision;
 use crate::api::list::list;
 use crate::working::decisions::{self, Reasoned};
 
-/// The revisions that go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
-    /// They, oldest first.
     pub delete: Vec<Arc<ControllerRevision>>,
-    /// Why.
     pub reason: TruncationReason,
 }
 
-/// Why revisions go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum TruncationReason {

@@ -14,7 +14,6 @@ use crate::transport::api_error::ApiError;
 pub struct Named {
     /// The name, without a counter's `_total`.
     pub name: &'static str,
-    /// The help text.
     pub help: &'static str,
 }
 
@@ -40,7 +39,6 @@ pub struct SyncMetrics {
 }
 
 impl SyncMetrics {
-    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics, syncs: Named, durations: Named) -> Self {
         let registered = Self { syncs: Family::default(), durations: Family::new_with_constructor(Buckets) };
         metrics.register(syncs.name, syncs.help, registered.syncs.clone());
@@ -48,7 +46,6 @@ impl SyncMetrics {
         registered
     }
 
-    /// Counts a sync.
     pub fn observe(&self, outcome: &anyhow::Result<()>, took: Duration) {
         let code = [("code", code(outcome).to_string())];
         self.durations.get_or_create(&code).observe(took.as_secs_f64());

@@ -23,7 +23,6 @@ impl Need {
         Needed { need: self.clone(), namespace }
     }
 
-    /// Keeps the count of the objects of one informer that `needs` picks.
     pub(crate) fn note<T: Object>(&self, change: &Change<'_, T>, needs: impl Fn(&T) -> bool) {
         self.note_under(change.latest().meta().namespace(), change, needs);
     }
@@ -68,7 +67,6 @@ impl Need {
         });
     }
 
-    /// Whether any object needs the resource.
     pub fn is_there(&self) -> bool {
         !self.0.borrow().is_empty()
     }

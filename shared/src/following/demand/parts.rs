@@ -76,7 +76,6 @@ impl Running {
 }
 
 impl Parts {
-    /// The parts that see a namespace.
     fn of(&self, namespace: &Text) -> impl Iterator<Item = &Running> {
         let all = Some(Text::default()).filter(|all| all != namespace);
         [self.running.get(namespace), all.and_then(|all| self.running.get(&all))].into_iter().flatten()

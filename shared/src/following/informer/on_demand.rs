@@ -20,7 +20,6 @@ use crate::following::source::{Follow, Source};
 use crate::following::watched::Watched;
 use crate::transport::client::Client;
 
-/// Follows what is needed.
 pub(super) struct Follower<T> {
     pub(super) demand: Demand,
     pub(super) source: Source,

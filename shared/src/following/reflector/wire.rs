@@ -16,22 +16,17 @@ use crate::api::unreadable::read_alone;
 use crate::transport::api_error::Status;
 use crate::transport::client::page::Item;
 
-/// One event of a watch.
 pub(super) enum Event<'a, T> {
-    /// A change of an object, and the object.
     Object {
         /// `ADDED`, `MODIFIED` or `DELETED`.
         kind: &'a str,
         /// As it is now; of a deleted one its last state.
         object: T,
     },
-    /// The server's error, with which a watch ends.
     Error(Status),
     /// A bookmark, an object that this build cannot read, or an event that it does not know.
     Other {
-        /// Which of them.
         kind: &'a str,
-        /// What came with it.
         item: Item<'a>,
     },
 }
@@ -71,7 +66,6 @@ fn is_change(kind: &str) -> bool {
     matches!(kind, "ADDED" | "MODIFIED" | "DELETED")
 }
 
-/// One line of JSON.
 enum Line<'a, T> {
     Object(&'a str, T),
     Unread(Unread<'a>),

@@ -12,7 +12,6 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GoDuration(pub Duration);
 
-/// The fault in a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GoValueError {
     /// Not a duration at all.
@@ -23,13 +22,7 @@ pub enum GoValueError {
     MissingUnit(String),
     /// A unit Go does not know, such as `d`.
     #[error("unknown unit {unit:?} in duration {text:?}")]
-    UnknownUnit {
-        /// The whole value.
-        text: String,
-        /// The unit.
-        unit: String,
-    },
-    /// Less than nothing.
+    UnknownUnit { text: String, unit: String },
     #[error("duration {0:?} is negative")]
     Negative(String),
     /// Neither true nor false.

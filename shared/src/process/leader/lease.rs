@@ -19,7 +19,6 @@ use crate::api::resource::LEASES;
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Record {
-    /// Empty once released.
     #[serde(deserialize_with = "null_as_default")]
     pub(super) holder_identity: String,
     #[serde(deserialize_with = "null_as_default")]
@@ -41,7 +40,6 @@ fn micro_time<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<
     }
 }
 
-/// A Lease as the server stored it.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Lease {
     /// Sent back unchanged: its resourceVersion makes an update fail if another process was faster.
@@ -62,7 +60,6 @@ impl Lease {
     }
 }
 
-/// The body of a new Lease.
 pub(super) fn create_body(key: &Key, record: &Record) -> Bytes {
     #[derive(Serialize)]
     struct Metadata<'a> {
@@ -92,14 +89,11 @@ pub(super) struct Observed {
     pub(super) at: Instant,
 }
 
-/// The next step of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// There is no Lease.
     Create,
     /// The Lease is free, or its holder has not renewed it in time.
     Acquire,
-    /// This process holds it.
     Renew,
     /// Another process holds it, until this moment unless it is renewed.
     Wait(Instant),
@@ -130,7 +124,6 @@ pub(super) fn decide(observed: Option<&Observed>, identity: &str, now: Instant) 
     }
 }
 
-/// An uninterrupted hold of the Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Holding {
     uid: Uid,

@@ -19,7 +19,6 @@ const WATCH_SECONDS: u64 = 300;
 /// The largest event that is read. A Lease has less than a thousand bytes.
 const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// A change of the Lease.
 pub(super) enum Watched {
     Stored(Lease),
     Deleted,
@@ -30,7 +29,6 @@ pub(super) struct Events<S> {
     buffer: BytesMut,
 }
 
-/// Watch the Lease from this version on.
 pub(super) async fn open(
     client: &Client,
     lease: &Key,

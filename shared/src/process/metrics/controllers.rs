@@ -7,9 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// One controller at the moment of a scrape.
 pub(crate) struct ControllerState {
-    /// Upstream's canonical name.
     pub(crate) name: &'static str,
     pub(crate) works: bool,
     pub(crate) restarts: u64,
@@ -17,7 +15,6 @@ pub(crate) struct ControllerState {
 
 type Read = Box<dyn Fn() -> Vec<ControllerState> + Send + Sync>;
 
-/// Reads the controllers when somebody scrapes.
 pub(super) struct Controllers {
     manager: &'static str,
     read: Read,

@@ -13,7 +13,6 @@ use prometheus_client::metrics::gauge::ConstGauge;
 /// The unit of times in /proc: the same on every Linux a container runs on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Reads /proc when somebody scrapes.
 #[derive(Debug)]
 pub(super) struct Process;
 
@@ -53,7 +52,6 @@ fn single(
     metric.encode(encoder.encode_descriptor(name, &format!("{help}."), None, metric.metric_type())?)
 }
 
-/// The fields of /proc/self/stat that are read.
 #[derive(Debug, PartialEq)]
 struct Stat {
     cpu_ticks: f64,

@@ -22,7 +22,6 @@ use crate::working::queue::Queue;
 #[derive(Clone, Default)]
 pub(super) struct State(Arc<Mutex<BTreeMap<&'static str, Sources>>>);
 
-/// What one controller has.
 #[derive(Default)]
 struct Sources {
     queues: Vec<Queue>,
@@ -93,7 +92,6 @@ impl Collector for State {
     }
 }
 
-/// The state of all informers of one resource together.
 struct Informers {
     synced: bool,
     decode_errors: u64,

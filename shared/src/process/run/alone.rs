@@ -20,15 +20,12 @@ use crate::transport::clock::Clock;
 use crate::working::events::Events;
 use crate::working::queue::Queue;
 
-/// An operator that runs in a test.
 pub(crate) struct Alone {
     /// How far its caches have come.
     pub(crate) progress: Vec<Receiver<Progress>>,
-    /// Its queues.
     pub(crate) queues: Vec<Queue>,
     /// The answers under `/why`.
     pub(crate) explainer: Explainer,
-    /// Where it runs as one.
     pub(crate) shadow: Option<Shadow>,
     /// Its work, until this is dropped.
     pub(crate) work: BoxFuture<'static, anyhow::Error>,

@@ -35,12 +35,10 @@ use crate::working::queue::Queue;
 /// How long the last events may take to leave.
 pub(super) const FLUSH_MAX: Duration = Duration::from_secs(1);
 
-/// Parts of the process that a controller uses.
 pub(super) struct Surroundings {
     pub(super) client: Client,
     pub(super) clock: Clock,
     pub(super) metrics: Metrics,
-    /// The election of a process of several controllers.
     pub(super) common: Option<Common>,
 }
 

@@ -30,7 +30,6 @@ use crate::transport::clock::{instant, jitter};
 /// Times of the signs of life of a controller's loop.
 #[derive(Clone, Copy)]
 pub(super) struct Pulse {
-    /// Between two signs.
     pub(super) period: Duration,
     /// Without a sign for so long, the thread is blocked.
     pub(super) limit: Duration,
@@ -46,19 +45,15 @@ impl Default for Pulse {
 /// Makes a controller that has declared everything and not begun.
 pub(super) type Start = Box<dyn Fn() -> LocalBoxFuture<'static, anyhow::Result<(Controller, Face)>> + Send + Sync>;
 
-/// State of a controller.
 #[derive(Clone)]
 pub(super) enum State {
-    /// Not started yet.
     Starts,
     Runs(Arc<Face>),
     /// Failed for this reason; a restart follows.
     Failed(String),
-    /// Stopped.
     Ended,
 }
 
-/// One controller of several.
 pub(super) struct Member {
     pub(super) names: Names,
     start: Start,
@@ -85,7 +80,6 @@ impl Member {
         thread::Builder::new().name(name).spawn(move || member.supervise(&pauses, &stop, came_back)).map(drop)
     }
 
-    /// Its state, to wait for a change.
     pub(super) fn state(&self) -> watch::Receiver<State> {
         self.state.subscribe()
     }
@@ -98,7 +92,6 @@ impl Member {
         }
     }
 
-    /// Number of restarts.
     pub(super) fn restarts(&self) -> u64 {
         self.restarts.load(Ordering::Relaxed)
     }
@@ -194,7 +187,6 @@ async fn hopeless(face: &Face, period: Duration) -> String {
     }
 }
 
-/// Waits between two lives.
 async fn pause(delay: Duration, stop: &CancellationToken, came_back: &mut watch::Receiver<u64>) {
     tokio::select! {
         () = sleep(delay) => {}

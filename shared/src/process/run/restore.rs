@@ -12,7 +12,6 @@ use crate::working::queue::Queue;
 /// Forgets what is remembered of versions and of objects under way.
 pub(super) type OnRestore = Box<dyn Fn() + Send + Sync>;
 
-/// The parts that start over.
 pub(super) struct StartOver {
     pub(super) followed: Followed,
     pub(super) on_restore: Vec<OnRestore>,

@@ -61,7 +61,6 @@ pub struct Setup {
     pub(super) on_held: BTreeMap<&'static str, OnHeld>,
     pub(super) workers: Vec<BoxFuture<'static, ()>>,
     pub(super) explainers: Vec<KeyExplainer>,
-    /// By path.
     pub(super) pages: Vec<(&'static str, Arc<Page>)>,
 }
 
@@ -111,7 +110,6 @@ impl Setup {
         }
     }
 
-    /// The flags every operator has.
     pub fn flags(&self) -> &SharedFlags {
         &self.flags
     }
@@ -146,22 +144,18 @@ impl Setup {
         expectations
     }
 
-    /// Carries out what changes mean for this queue.
     pub fn effects(&mut self, queue: &Queue) -> Effects {
         Effects::new(queue.clone(), self.control(queue), self.expectations(queue))
     }
 
-    /// The event recorder, under the operator's event source.
     pub fn recorder(&self) -> Recorder {
         self.recorder.clone()
     }
 
-    /// The wall clock.
     pub fn clock(&self) -> Clock {
         self.clock.clone()
     }
 
-    /// The metrics, for an operator that has its own.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
@@ -309,7 +303,6 @@ impl Setup {
         self.workers.push(work);
     }
 
-    /// Has the operator declare everything.
     pub(super) fn declare(&mut self, declare: impl FnOnce(&mut Self)) {
         declare(self);
         self.metrics.watch_informers(self.followed.clone());

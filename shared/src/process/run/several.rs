@@ -44,7 +44,6 @@ const LOOK_PERIOD: Duration = Duration::from_secs(3);
 /// An operator that may run in a process of several.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// Its names.
     pub names: Names,
     read: fn(Vec<OsString>) -> Result<Declare, Exit>,
 }
@@ -53,7 +52,6 @@ pub struct Entry {
 type Declare = Arc<dyn Fn(&mut Setup) + Send + Sync>;
 
 impl Entry {
-    /// This operator.
     pub const fn of<O: Operator>() -> Self {
         Self { names: O::NAMES, read: read::<O> }
     }
@@ -65,15 +63,12 @@ fn read<O: Operator>(args: Vec<OsString>) -> Result<Declare, Exit> {
     Ok(Arc::new(move |setup| O::set_up(&own, setup)))
 }
 
-/// The controllers and flags of a process.
 pub struct Several {
     /// The controllers, each with the flags of its operator.
     pub controllers: Vec<(Entry, Vec<OsString>)>,
-    /// The flags of the process.
     pub shared: SharedFlags,
     /// Whether each controller acts as the ServiceAccount of its operator.
     pub own_credentials: bool,
-    /// Lines to log at the start.
     pub notes: Vec<String>,
 }
 
@@ -91,7 +86,6 @@ pub fn main(several: Several) -> ExitCode {
     }
 }
 
-/// Reads the configuration, prepares, and works.
 async fn run(
     declared: Vec<(Names, Declare)>,
     shared: SharedFlags,
@@ -159,7 +153,6 @@ async fn connect_as(
 /// Makes the client of one controller, inside that controller's runtime.
 type Connect = Box<dyn Fn(Metrics) -> LocalBoxFuture<'static, anyhow::Result<Client>> + Send + Sync>;
 
-/// The inputs of each life of one controller.
 struct Beginning {
     names: Names,
     flags: SharedFlags,
@@ -179,7 +172,6 @@ impl Beginning {
     }
 }
 
-/// The process around the controllers.
 struct Process {
     shared: SharedFlags,
     client: Client,
@@ -332,7 +324,6 @@ async fn report_blocked(members: Vec<Arc<Member>>) {
 struct Members(Arc<[Arc<Member>]>);
 
 impl Members {
-    /// The answers of the controllers that run now.
     fn faces(&self) -> impl Iterator<Item = Arc<Face>> {
         self.0.iter().filter_map(|member| member.face())
     }

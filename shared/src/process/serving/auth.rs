@@ -129,11 +129,12 @@ struct TokenStatus {
     error: String,
 }
 
-/// The action that a client asks permission for.
 #[derive(Clone, Copy)]
 pub(super) enum Access<'a> {
-    /// See or change what is under this path.
-    Path { verb: &'a str, path: &'a str },
+    Path {
+        verb: &'a str,
+        path: &'a str,
+    },
     /// Read what is said about an object, which who may get the object may.
     Object(&'a Subject),
 }
@@ -147,7 +148,6 @@ impl fmt::Display for Access<'_> {
     }
 }
 
-/// In the form that a SubjectAccessReview has it.
 impl Serialize for Access<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (kind, attributes) = match self {
@@ -165,11 +165,9 @@ impl Serialize for Access<'_> {
     }
 }
 
-/// Asks, and remembers for a short time.
 pub(super) struct Auth {
     reviewer: Arc<Reviewer>,
     always_allowed: Vec<String>,
-    /// Of the hashes of tokens.
     token_key: hmac::Key,
     users: Kept<TokenHash, TokenStatus>,
     /// By the review as it was sent: the user and the action.
@@ -180,7 +178,6 @@ pub(super) struct Auth {
 type TokenHash = [u8; 32];
 
 impl Auth {
-    /// Reviews on a connection of its own, as `client`.
     pub(super) fn new(client: &Client, always_allowed: Vec<String>) -> Result<Self, ServingError> {
         Ok(Self {
             reviewer: Arc::new(Reviewer { client: client.beside(Some(REVIEWS))?, turns: Turns::new(REVIEWS_AT_ONCE) }),
@@ -312,12 +309,10 @@ fn is_allowed(always: &[String], path: &str) -> bool {
     })
 }
 
-/// Nothing that a browser could take for HTML.
 fn sanitized(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Asks the apiserver, little at a time.
 struct Reviewer {
     client: Client,
     turns: Turns,

@@ -24,14 +24,7 @@ const KEY: &str = "--tls-private-key-file";
 pub enum CertificateError {
     /// A file cannot be read, or holds something else.
     #[error("cannot use {flag} {}: {cause}", path.display())]
-    File {
-        /// The flag that names it.
-        flag: &'static str,
-        /// Where it is.
-        path: PathBuf,
-        /// The error.
-        cause: String,
-    },
+    File { flag: &'static str, path: PathBuf, cause: String },
     /// The two files don't belong together, or the key is of no known kind.
     #[error("cannot use {CERTIFICATE} {} with {KEY} {}: {cause}", certificate.display(), key.display())]
     Pair {
@@ -39,7 +32,6 @@ pub enum CertificateError {
         certificate: PathBuf,
         /// `--tls-private-key-file`.
         key: PathBuf,
-        /// The fault in them.
         cause: String,
     },
     /// None could be made.

@@ -12,12 +12,9 @@ use http::StatusCode;
 
 use super::{Answer, Query};
 
-/// A health endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// Whether to let the process live.
     Livez,
-    /// Whether it can do its work.
     Readyz,
     /// Upstream's older form, as its manifests ask for: whether to let the process live.
     Healthz,
@@ -39,14 +36,11 @@ impl Probe {
     }
 }
 
-/// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// All is well.
     Fine,
     /// Something is not well, and fails no probe: the process is of use all the same.
     Degraded(String),
-    /// The probe fails.
     Failed(String),
 }
 

@@ -40,7 +40,6 @@ pub(crate) async fn serve(answer: impl Fn(Request<Bytes>) -> Response<Body> + Se
     address
 }
 
-/// An answer of this code and body.
 pub(crate) fn answer(code: u16, body: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Full::new(body.into()).boxed_unsync());
     *response.status_mut() = StatusCode::from_u16(code).unwrap();

@@ -90,12 +90,10 @@ impl Taken {
 }
 
 impl Slot {
-    /// Whom the connection belongs to.
     pub(super) fn peer(&self) -> IpAddr {
         self.peer
     }
 
-    /// Notes that something is asked for.
     pub(super) fn asked(&self) {
         let mut taken = self.places.taken();
         let now = taken.tick();
@@ -104,7 +102,6 @@ impl Slot {
         }
     }
 
-    /// Ends when the place is given to another.
     pub(super) async fn closed(&self) {
         self.close.cancelled().await;
     }
@@ -116,7 +113,6 @@ impl Drop for Slot {
     }
 }
 
-/// Whom an address belongs to.
 fn peer(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),

@@ -2,12 +2,10 @@
 //!
 //! Left out: `+` for a blank, which forms send and our visitors don't.
 
-/// Names and values, decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads `a=b&c`.
     pub fn new(text: &str) -> Self {
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         let split = |pair: &str| {

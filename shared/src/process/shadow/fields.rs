@@ -22,9 +22,7 @@ const SECRETS: &str = "secrets";
 const HIDDEN: &str = "(not shown)";
 /// How a strategic merge patch removes items of a list that are no objects.
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
-/// The path of a status's conditions.
 const CONDITIONS: &str = "status.conditions";
-/// Preconditions, and what is the server's own.
 const NOT_WRITTEN: [&str; 7] = [
     "apiVersion",
     "kind",

@@ -50,7 +50,6 @@ impl ShadowMetrics {
     }
 }
 
-/// The values at the moment of the scrape.
 struct CurrentValues(Arc<Mutex<PendingWrites>>);
 
 impl fmt::Debug for CurrentValues {

@@ -26,14 +26,11 @@ const LISTED_MAX: usize = 1000;
 /// This many keys of a queue are told apart, with 8 bytes each.
 const LOOKED_AT_MAX: usize = 1_000_000;
 
-/// A key of a queue.
 pub(super) type Subject = (&'static str, Key);
 
-/// The pending writes of all keys.
 #[derive(Default)]
 pub(super) struct PendingWrites {
     keys: BTreeMap<Subject, PendingKey>,
-    /// The number of differences that are kept whole.
     listed: usize,
     /// The keys that were there at the start and have had no sync yet; none before the start.
     unseen: Option<HashSet<Subject>>,
@@ -41,7 +38,6 @@ pub(super) struct PendingWrites {
     hashes: RandomState,
 }
 
-/// The pending writes of one key.
 struct PendingKey {
     synced: Instant,
     writes: BTreeMap<Target, PendingWrite>,
@@ -58,13 +54,11 @@ struct PendingWrite {
 enum PendingState {
     /// Its key has not settled.
     Unsettled,
-    /// A difference that is kept whole.
     Listed(Box<Difference>),
     /// One beyond [`LISTED_MAX`].
     Counted,
 }
 
-/// The result of a sync.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Synced {
     /// The writes that are not wanted any more, and the time after which they were not. There is no time where only a
@@ -77,7 +71,6 @@ pub(super) struct Synced {
 }
 
 impl PendingWrites {
-    /// Work starts with these keys.
     pub(super) fn start(&mut self, keys: impl Iterator<Item = Subject>) {
         self.unseen = Some(keys.collect());
     }
@@ -152,7 +145,6 @@ impl PendingWrites {
         self.looked_at.iter().map(|(queue, keys)| (*queue, count(keys))).collect()
     }
 
-    /// The differences that are kept whole.
     pub(super) fn differences(&self) -> impl Iterator<Item = &Difference> {
         self.keys.values().flat_map(|pending| pending.writes.values()).filter_map(|write| match &write.state {
             PendingState::Listed(difference) => Some(&**difference),

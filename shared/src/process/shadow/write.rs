@@ -36,20 +36,16 @@ pub(super) struct Target {
 /// How the body says what it wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// All of the object.
     Whole,
     Merge,
     StrategicMerge,
     Json,
-    /// It doesn't.
     None,
 }
 
-/// One write.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Write {
     pub(super) target: Target,
-    /// Where the object is, as it is now.
     pub(super) object_path: String,
     pub(super) subresource: String,
     pub(super) form: Form,
@@ -62,7 +58,6 @@ impl Write {
         self.form != Form::None
     }
 
-    /// Reads a request that is no GET.
     pub(super) fn read(method: &Method, path: &str, content_type: Option<&HeaderValue>, body: &Bytes) -> Self {
         let path = path.split('?').next().unwrap_or_default();
         let segments: Vec<&str> = path.split('/').skip(1).collect();
@@ -133,7 +128,6 @@ fn of(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
-/// A creation, or a whole collection.
 fn unnamed(namespace: &str, name: &str) -> String {
     if name.is_empty() { namespace.to_owned() } else { of(namespace, name) }
 }

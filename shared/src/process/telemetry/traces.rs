@@ -32,14 +32,8 @@ pub enum TracesError {
     /// Only `http` is spoken.
     #[error("--otlp-endpoint {0:?} must start with http://: put a collector on the node or in the pod")]
     Scheme(String),
-    /// Anything else about the address.
     #[error("cannot use --otlp-endpoint {endpoint:?}: {cause}")]
-    Endpoint {
-        /// The value.
-        endpoint: String,
-        /// The error.
-        cause: String,
-    },
+    Endpoint { endpoint: String, cause: String },
 }
 
 /// The traces of this process on their way out.

@@ -29,12 +29,9 @@ const RETRY_PERIOD: Duration = Duration::from_secs(30);
 /// The `Authorization` header of the moment.
 pub type Tokens = watch::Receiver<HeaderValue>;
 
-/// A ServiceAccount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
 }
 
@@ -43,36 +40,24 @@ pub struct Account {
 pub enum TokenError {
     /// The apiserver gave none.
     #[error("cannot request a token for ServiceAccount {namespace}/{name}: {cause}")]
-    Refused {
-        /// The account's namespace.
-        namespace: String,
-        /// The account's name.
-        name: String,
-        /// The error of the request.
-        cause: ApiError,
-    },
-    /// The token cannot be sent in a header.
+    Refused { namespace: String, name: String, cause: ApiError },
     #[error("the token of ServiceAccount {0} is not a header's value")]
     Unusable(String),
-    /// The client for the request cannot be made.
     #[error(transparent)]
     Client(#[from] ConfigError),
 }
 
-/// A token and its lifetime.
 struct Granted {
     token: HeaderValue,
     lasts: Duration,
 }
 
-/// Requests tokens for one account.
 pub struct Requests {
     account: Account,
     connect: Box<dyn Fn() -> Result<Client, ConfigError> + Send + Sync>,
 }
 
 impl Requests {
-    /// Requests with the credentials of `access`.
     pub fn new(account: Account, access: Access, user_agent: String) -> Self {
         let Access { config, ca_file } = access;
         let connect = move || {

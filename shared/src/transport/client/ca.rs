@@ -9,7 +9,6 @@ use kube::config::{ExecAuthCluster, Kubeconfig, KubeconfigError};
 use super::kubeconfig::{self, unusable};
 use super::{ConfigError, chain};
 
-/// Where a pod finds it.
 const IN_CLUSTER: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 
 /// The CA bundle in PEM, word for word and ended by a newline, that verifies the apiserver for who connects by [`super::load_config`] with the

@@ -10,7 +10,6 @@ use crate::transport::api_error::{ApiError, chain};
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// One request.
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,

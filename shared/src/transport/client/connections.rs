@@ -16,7 +16,6 @@ const REQUESTS_MAX: usize = 50;
 /// The most requests in flight on all connections: client-go's burst of the busiest controllers.
 const IN_FLIGHT_MAX: usize = 500;
 
-/// Connections, each of which carries watches and requests.
 pub(super) struct Connections<C> {
     first: C,
     open: Mutex<Vec<Connection<C>>>,
@@ -38,7 +37,6 @@ pub(super) struct Place {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// The use of a place.
 #[derive(Clone, Copy)]
 pub(super) enum Purpose {
     Watch,

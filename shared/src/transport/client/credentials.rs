@@ -35,7 +35,6 @@ const REFUSED_MAX: Duration = Duration::from_secs(180);
 /// Makes a connection with credentials that do not change.
 type Connect = fn(&kube::Config) -> Result<Connection, kube::Error>;
 
-/// Sends requests with the credentials of the moment.
 #[derive(Clone)]
 pub(super) struct Renewing {
     config: Arc<kube::Config>,
@@ -223,7 +222,6 @@ fn read_ca(path: &Path) -> Option<Vec<Vec<u8>>> {
 pub(super) struct Refusals(Mutex<Option<Instant>>);
 
 impl Refusals {
-    /// Takes note of an answer.
     pub(super) fn note(&self, code: StatusCode) {
         let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *since = (code == StatusCode::UNAUTHORIZED).then(|| since.unwrap_or_else(Instant::now));

@@ -7,7 +7,6 @@ use http::HeaderValue;
 use crate::api::protobuf;
 use crate::api::resource::Resource;
 
-/// The content type of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchType {
     /// RFC 7386.
@@ -35,7 +34,6 @@ impl PatchType {
 /// The form in which an answer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
-    /// The object as it is.
     Object,
     /// The object as JSON, in lists too: for a view that reads a field of which protobuf has no row in the tables here.
     Json,
@@ -48,7 +46,6 @@ pub enum Accept {
     Protobuf,
     /// The same of the metadata of one object, or of the objects of a watch.
     ProtobufMetadata,
-    /// The same of the metadata of a list.
     ProtobufMetadataList,
     /// Of `/api` and `/apis`: all groups, versions and resources in one document.
     Discovery,

@@ -65,13 +65,11 @@ fn current_context(kubeconfig: &Kubeconfig) -> Option<&Context> {
     kubeconfig.contexts.iter().find(|context| context.name == *name)?.context.as_ref()
 }
 
-/// The cluster of the current context.
 pub(super) fn current_cluster(kubeconfig: &Kubeconfig) -> Option<&Cluster> {
     let name = &current_context(kubeconfig)?.cluster;
     kubeconfig.clusters.iter().find(|cluster| cluster.name == *name)?.cluster.as_ref()
 }
 
-/// The credentials of the current context.
 pub(super) fn current_user(kubeconfig: &Kubeconfig) -> Option<&AuthInfo> {
     let name = current_context(kubeconfig)?.user.as_ref()?;
     kubeconfig.auth_infos.iter().find(|user| user.name == *name)?.auth_info.as_ref()

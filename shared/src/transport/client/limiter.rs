@@ -31,7 +31,6 @@ impl Limiter {
         }
     }
 
-    /// Waits for this request's token.
     pub(crate) async fn acquire(&self) {
         let due = self.reserve(Instant::now());
         tokio::time::sleep_until(due).await;

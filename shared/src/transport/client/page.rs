@@ -24,7 +24,6 @@ impl PageSize {
     /// How much smaller the next try is after a page that was too large.
     const STEP: usize = 8;
 
-    /// A single object.
     pub(crate) const ONE: Self = Self(1);
 
     /// The size after a page that was too large; none after one of a single object.
@@ -32,7 +31,6 @@ impl PageSize {
         (self.0 > 1).then(|| Self((self.0 / Self::STEP).max(1)))
     }
 
-    /// The bytes that a page may have.
     fn bytes_max(self) -> usize {
         if self.0 > 1 { PAGE_BYTES_MAX } else { ANSWER_BYTES_MAX }
     }

@@ -34,7 +34,6 @@ impl Reach {
         });
     }
 
-    /// Notes an answer of success.
     pub(super) fn answers(&self) {
         if self.failing_since.borrow().is_none() {
             return;

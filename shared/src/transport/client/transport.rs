@@ -22,17 +22,14 @@ const PING_TIMEOUT: Duration = Duration::from_secs(15);
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 
-/// A request or an answer that broke off.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(crate) struct Interrupted(pub(super) BoxError);
 
-/// The body of an answer, as it comes.
 pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Interrupted>;
 /// Sends requests; cheap to clone.
 pub(crate) type Connection = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, Interrupted>;
 
-/// Build a connection with the current credentials.
 pub(super) fn connection(config: &kube::Config) -> Result<Connection, kube::Error> {
     // The crypto provider of rustls is process-wide. An error means that this process has already set it.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -67,7 +64,6 @@ pub(super) fn connection(config: &kube::Config) -> Result<Connection, kube::Erro
     Ok(connection_of(service))
 }
 
-/// Wrap a service as a connection.
 pub(crate) fn connection_of<S, B>(service: S) -> Connection
 where
     S: Service<Request<Body>, Response = Response<B>, Future: Send, Error: Into<BoxError>>

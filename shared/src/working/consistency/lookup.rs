@@ -23,7 +23,6 @@ use crate::transport::pages::{Selection, each_of};
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// One lookup at a time.
 #[derive(Default)]
 pub(super) struct Lookups {
     lost: AtomicU64,

@@ -63,7 +63,6 @@ impl KeyControl<'_> {
         })
     }
 
-    /// DELETE of one object.
     pub async fn delete<U: Serialize, V: Serialize>(
         &self,
         resource: &Resource,

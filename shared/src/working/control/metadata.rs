@@ -15,7 +15,6 @@ use crate::transport::discovery::{self, GroupVersion};
 use crate::transport::pages::{Selection, each_of, page_of_long_list};
 
 impl Control {
-    /// A live read of the metadata alone.
     pub async fn get_metadata<T: DeserializeOwned>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
         let path = resource.object_path(key.namespace(), key.name(), "");
         self.client.get_as(&path, Accept::Metadata).await

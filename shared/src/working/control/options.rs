@@ -15,7 +15,6 @@ pub enum Propagation {
     Background,
     /// Dependents are deleted before the object.
     Foreground,
-    /// Dependents stay.
     Orphan,
 }
 
@@ -24,9 +23,7 @@ pub enum Propagation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Preconditions<U = Uid, V = ResourceVersion> {
-    /// The object's uid.
     pub uid: U,
-    /// The object's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<V>,
 }
@@ -82,7 +79,6 @@ impl<U, V> DeleteOptions<U, V> {
         Self { preconditions: Some(preconditions.into()), ..Self::any() }
     }
 
-    /// Set what happens to dependents.
     #[must_use]
     pub fn with_dependents(self, propagation: Propagation) -> Self {
         Self { propagation_policy: Some(propagation), ..self }

@@ -23,7 +23,6 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// A patch of this kind.
     pub fn new(kind: PatchType, body: &impl Serialize) -> Self {
         Self { kind, subresource: "", manager: "", body: json(body) }
     }
@@ -38,7 +37,6 @@ impl Patch {
         Self::new(PatchType::StrategicMerge, body)
     }
 
-    /// The operations of a JSON patch.
     pub fn operations(body: &impl Serialize) -> Self {
         Self::new(PatchType::Json, body)
     }
@@ -58,13 +56,11 @@ impl Patch {
         Self { kind: PatchType::StrategicMerge, subresource: "status", manager: "", body }
     }
 
-    /// Makes it a patch of this subresource.
     #[must_use]
     pub fn on(self, subresource: &'static str) -> Self {
         Self { subresource, ..self }
     }
 
-    /// Makes it a patch of the status subresource.
     #[must_use]
     pub fn on_status(self) -> Self {
         self.on("status")

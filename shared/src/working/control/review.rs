@@ -9,16 +9,13 @@ use crate::api::json;
 use crate::transport::api_error::ApiError;
 use crate::transport::client::Accept;
 
-/// Where a SubjectAccessReview is posted.
 pub(crate) const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
-/// A review that was answered.
 #[derive(Deserialize)]
 pub(crate) struct Review<S> {
     pub(crate) status: S,
 }
 
-/// The answer to a SubjectAccessReview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AccessStatus {

@@ -27,7 +27,6 @@ pub trait Reasoned: Display {
 pub struct LiveRead<R> {
     /// The read, worded as a step: `list pods`.
     pub step: &'static str,
-    /// The question that the caches leave open.
     pub reason: R,
 }
 

@@ -41,7 +41,6 @@ pub(super) struct Event {
     pub(super) count: u32,
 }
 
-/// Remembers what was posted lately.
 pub(super) struct Correlator {
     hasher: RandomState,
     similar: Lru<Similar>,
@@ -132,7 +131,6 @@ impl Correlator {
         (Event { message, reporting_component: "", ..event }, similar_key)
     }
 
-    /// Upstream: `eventObserve`.
     fn observe(&mut self, event: Event, key: u64) -> Event {
         let known = self.posted.entry(key, || None);
         let event = match known {

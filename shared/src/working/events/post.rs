@@ -42,7 +42,6 @@ pub(super) struct Poster {
 enum Attempt {
     Posted,
     Refused(ApiError),
-    /// Nobody knows whether it was stored.
     Unanswered(ApiError),
 }
 

@@ -17,7 +17,6 @@ pub(crate) struct Standing {
     pub queued: Option<Duration>,
     /// How long it has been synced or held.
     pub processing: Option<Duration>,
-    /// Failures in a row.
     pub failures: u32,
     /// Time until the retry after a failure.
     pub next_try: Option<Duration>,
@@ -25,21 +24,17 @@ pub(crate) struct Standing {
     pub timer: Option<(Duration, &'static str)>,
 }
 
-/// State of a whole queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// Keys that wait to be taken.
     pub waiting: usize,
     /// Wait of the oldest of them.
     pub oldest: Option<Duration>,
-    /// Keys that are synced or held.
     pub processing: usize,
     /// Keys whose last sync failed.
     pub failing: usize,
 }
 
 impl Queue {
-    /// The state of one key.
     pub(crate) fn standing(&self, key: &Key) -> Standing {
         let (state, now) = (self.state(), Instant::now());
         let Some(entry) = state.keys.get(key) else { return Standing::default() };
@@ -56,7 +51,6 @@ impl Queue {
         }
     }
 
-    /// The state of the whole queue.
     pub(crate) fn summary(&self) -> Summary {
         let (state, now) = (self.state(), Instant::now());
         let since = state.keys.values().filter_map(|entry| entry.queued.as_ref()).map(|queued| queued.since);

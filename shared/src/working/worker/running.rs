@@ -15,7 +15,6 @@ pub(crate) struct Running {
     pub(crate) attempt: u32,
 }
 
-/// Run a sync, or a part of one.
 pub(crate) fn in_sync<F: Future>(
     queue: &'static str,
     key: &Key,

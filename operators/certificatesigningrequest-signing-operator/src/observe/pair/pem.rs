@@ -8,11 +8,9 @@ use zeroize::Zeroizing;
 const BEGIN: &str = "-----BEGIN ";
 const DASHES: &str = "-----";
 
-/// A block.
 pub(super) struct Block<'a> {
     /// Its type, such as `CERTIFICATE`.
     pub(super) label: &'a str,
-    /// Its content.
     pub(super) der: Zeroizing<Vec<u8>>,
 }
 

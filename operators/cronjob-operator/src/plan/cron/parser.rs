@@ -37,26 +37,11 @@ pub enum InvalidCron {
     #[error("negative number ({0}) not allowed: {1}")]
     Negative(i64, String),
     #[error("beginning of range ({start}) below minimum ({min}): {text}")]
-    BelowMinimum {
-        start: u64,
-        min: u64,
-        /// The text of the range.
-        text: String,
-    },
+    BelowMinimum { start: u64, min: u64, text: String },
     #[error("end of range ({end}) above maximum ({max}): {text}")]
-    AboveMaximum {
-        end: u64,
-        max: u64,
-        /// The text of the range.
-        text: String,
-    },
+    AboveMaximum { end: u64, max: u64, text: String },
     #[error("beginning of range ({start}) beyond end of range ({end}): {text}")]
-    Reversed {
-        start: u64,
-        end: u64,
-        /// The text of the range.
-        text: String,
-    },
+    Reversed { start: u64, end: u64, text: String },
     #[error("step of range should be a positive number: {0}")]
     ZeroStep(String),
 }

@@ -20,7 +20,6 @@ const YEARS: i16 = 5;
 /// The result of one stage of the search; none beyond the representable years.
 #[derive(PartialEq)]
 enum Stage {
-    /// The field matches.
     Matches,
     /// A greater field has changed: start again.
     Wrapped,

@@ -11,7 +11,6 @@ const VERBS: [&str; 3] = ["delete", "list", "watch"];
 /// `pkg/controller/garbagecollector/graph_builder.go`.
 const IGNORED: [(&str, &str); 2] = [("", "events"), ("events.k8s.io", "events")];
 
-/// Which monitors start and stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) start: Vec<Resource>,

@@ -15,9 +15,7 @@ use crate::observe::Caches;
 /// One consequence of a change for the memory or the metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrackingEffect {
-    /// A pod of this Job lost its finalizer.
     ReleaseObserved(Key, Uid),
-    /// The Job is gone.
     Forget(Key),
     /// A new Job is managed by this external controller.
     External(Text),
@@ -25,7 +23,6 @@ pub enum TrackingEffect {
     Tracked(bool),
 }
 
-/// Executes the effects.
 #[derive(Clone)]
 pub(in crate::controller) struct TrackingEffects {
     pub(in crate::controller) memory: Arc<Memory>,

@@ -31,18 +31,14 @@ const RESOURCE_CLAIMS_VERSION: &str = "v1";
 /// Above this number of namespaces one watch of all of them is cheaper.
 const NAMESPACES: usize = 16;
 
-/// Where a kind is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It is served there.
     Served(Resource),
     /// It is not served, or never counted.
     Unserved,
-    /// Discovery failed with this error.
     Unknown(String),
 }
 
-/// Looks a kind up.
 pub(super) fn find(evaluator: &Evaluator, discovery: &Discovery) -> Found {
     let wanted = evaluator.group_resource();
     let is_it = |served: &&Served| {

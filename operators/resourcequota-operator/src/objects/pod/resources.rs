@@ -17,7 +17,6 @@ use super::{Spec, Status};
 use crate::objects::amounts::{Amounts, TooLarge, add, add_to, raise};
 use crate::objects::evaluator::HUGE_PAGES;
 
-/// A container of the spec.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Container {
@@ -27,7 +26,6 @@ pub(super) struct Container {
     restart_policy: Option<Text>,
 }
 
-/// Requests and limits.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Resources {
@@ -47,7 +45,6 @@ pub(super) struct ContainerStatus {
     allocated_resources: Amounts,
 }
 
-/// The one half of resources or the other.
 #[derive(Clone, Copy)]
 pub(super) enum Of {
     Requests,
@@ -63,7 +60,6 @@ impl Resources {
     }
 }
 
-/// The requests or the limits of a pod.
 pub(super) fn total(spec: &Spec, status: &Status, half: Of) -> Result<Amounts, TooLarge> {
     let mut total = of_containers(spec, status, half)?;
     if let Some(of_pod) = &spec.resources {

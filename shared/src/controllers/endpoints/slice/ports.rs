@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::api::hash::fnv1a_128;
 use crate::api::intern::Text;
 
-/// One port of a slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EndpointPort {
@@ -19,10 +18,8 @@ pub struct EndpointPort {
     /// `TCP`, `UDP` or `SCTP`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Text>,
-    /// Its number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<i32>,
-    /// The application protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_protocol: Option<Text>,
 }
@@ -30,7 +27,6 @@ pub struct EndpointPort {
 /// Sorted ports: the key that groups slices.
 pub type PortMapKey = Vec<EndpointPort>;
 
-/// The key of ports in any order.
 pub fn port_map_key(ports: &[EndpointPort]) -> PortMapKey {
     let mut key = ports.to_vec();
     key.sort_unstable();
