@@ -12,7 +12,6 @@ pub const COLLECTOR: &str = "garbage-collector-operator";
 /// Who removes the finalizers that no operator removes; a `*` at the end or the beginning stands for any text.
 const REMOVERS: &[(&str, &str)] = &[
     ("kubernetes.io/pvc-protection", "persistentvolumeclaim-protection-controller (once no pod uses the claim)"),
-    ("kubernetes.io/pv-protection", "persistentvolume-protection-controller (once no claim is bound to the volume)"),
     ("kubernetes.io/vac-protection", "volumeattributesclass-protection-controller"),
     ("external-provisioner.volume.kubernetes.io/finalizer", "the volume's CSI provisioner"),
     ("external-attacher/*", "the volume's CSI attacher"),

@@ -57,6 +57,7 @@ const OTHERS: &[Resource] = &[
     Resource::namespaced("apps", "v1", "StatefulSet", "statefulsets"),
     Resource::namespaced("apps", "v1", "DaemonSet", "daemonsets"),
     Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes"),
     Resource::namespaced("", "v1", "Service", "services"),
     Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts"),
     Resource::namespaced("", "v1", "ResourceQuota", "resourcequotas"),
