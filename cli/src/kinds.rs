@@ -11,7 +11,6 @@ pub const COLLECTOR: &str = "garbage-collector-operator";
 
 /// Who removes the finalizers that no operator removes; a `*` at the end or the beginning stands for any text.
 const REMOVERS: &[(&str, &str)] = &[
-    ("kubernetes.io/vac-protection", "volumeattributesclass-protection-controller"),
     ("external-provisioner.volume.kubernetes.io/finalizer", "the volume's CSI provisioner"),
     ("external-attacher/*", "the volume's CSI attacher"),
     ("volume.kubernetes.io/*", "kube-controller-manager's volume controllers"),
