@@ -166,7 +166,7 @@ fmt: ## Formats the code
 	rustfmt --edition $(EDITION) $(UNFOLLOWED)
 
 .PHONY: operator
-operator: ## A new operator as a copy of its sibling: NAME=persistentvolume-protection-operator LIKE=ttl-operator
+operator: ## A new operator as a copy of its sibling: NAME=persistentvolume-expander-operator LIKE=ttl-operator
 	scripts/operator.sh "$(NAME)" "$(LIKE)"
 	$(MAKE) lists
 

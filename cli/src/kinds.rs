@@ -11,9 +11,6 @@ pub const COLLECTOR: &str = "garbage-collector-operator";
 
 /// Who removes the finalizers that no operator removes; a `*` at the end or the beginning stands for any text.
 const REMOVERS: &[(&str, &str)] = &[
-    ("kubernetes.io/pvc-protection", "persistentvolumeclaim-protection-controller (once no pod uses the claim)"),
-    ("kubernetes.io/pv-protection", "persistentvolume-protection-controller (once no claim is bound to the volume)"),
-    ("kubernetes.io/vac-protection", "volumeattributesclass-protection-controller"),
     ("external-provisioner.volume.kubernetes.io/finalizer", "the volume's CSI provisioner"),
     ("external-attacher/*", "the volume's CSI attacher"),
     ("volume.kubernetes.io/*", "kube-controller-manager's volume controllers"),
@@ -222,7 +219,7 @@ mod tests {
     fn finalizers_lead_to_who_takes_them_away() {
         assert_eq!(
             remover("kubernetes.io/pvc-protection"),
-            "persistentvolumeclaim-protection-controller (once no pod uses the claim)"
+            "persistentvolumeclaim-protection-operator (once no pod uses the claim)"
         );
         assert_eq!(remover("snapshot.storage.kubernetes.io/pvc-as-source-protection"), "the CSI snapshot controller");
         assert_eq!(remover("managed.crossplane.io"), "Crossplane");

@@ -7,6 +7,7 @@ pub mod claims;
 pub mod endpoints;
 pub mod live_spec;
 pub mod pod_control;
+pub mod protection;
 pub mod rejections;
 pub mod replicas;
 pub mod revisions;

@@ -92,7 +92,7 @@ fn finalizers() -> Vec<Row> {
         row(
             evidence(vec![claim]),
             Stuck,
-            "data: deleted 5 min ago; waiting for finalizer `kubernetes.io/pvc-protection`, removed by persistentvolumeclaim-protection-controller (once no pod uses the claim)",
+            "data: deleted 5 min ago; waiting for finalizer `kubernetes.io/pvc-protection`, removed by persistentvolumeclaim-protection-operator (once no pod uses the claim)",
         ),
         row(
             evidence(vec![of(json!(["foregroundDeletion"])), replica_set(1, &json!({}))]),

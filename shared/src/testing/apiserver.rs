@@ -57,6 +57,8 @@ const OTHERS: &[Resource] = &[
     Resource::namespaced("apps", "v1", "StatefulSet", "statefulsets"),
     Resource::namespaced("apps", "v1", "DaemonSet", "daemonsets"),
     Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes"),
+    Resource::cluster_scoped("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),
     Resource::namespaced("", "v1", "Service", "services"),
     Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts"),
     Resource::namespaced("", "v1", "ResourceQuota", "resourcequotas"),

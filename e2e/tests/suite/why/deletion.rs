@@ -88,6 +88,12 @@ fn finalizers() -> Vec<Row> {
             "web: deleted * s ago in the foreground; waiting for 1 dependent: replicaset/web-*; pod/web-* is held by finalizer `e2e.example/hold`, removed by whoever put it there (e2e.example)",
             |scene| blocked_below(scene).boxed_local(),
         ),
+        row(
+            "A pod uses a claim that is being deleted",
+            "pvc/data",
+            "data: deleted * s ago; waiting for finalizer `kubernetes.io/pvc-protection`, removed by persistentvolumeclaim-protection-operator (once no pod uses the claim)",
+            |scene| used(scene).boxed_local(),
+        ),
     ]
 }
 
@@ -163,6 +169,20 @@ fn held(kind: &str, finalizer: &str) -> Value {
 async fn deleted(scene: &Scene, finalizer: &str) -> Result<()> {
     scene.apply(&held("ConfigMap", finalizer)).await?;
     scene.kubectl("delete configmap/web --wait=false").await.map(drop)
+}
+
+/// The pod has its node from the start: a scheduler would wait for a volume.
+async fn used(scene: &Scene) -> Result<()> {
+    let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "e2e-none"});
+    scene.apply(&of("v1", "PersistentVolumeClaim", "data", &json!({"spec": spec}))).await?;
+    let volume = json!({"name": "data", "persistentVolumeClaim": {"claimName": "data"}});
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
+    pod["spec"] = template("web")["spec"].clone();
+    pod["spec"]["nodeName"] = json!("node-0");
+    pod["spec"]["volumes"] = json!([volume]);
+    scene.apply(&pod).await?;
+    scene.kubectl("delete pvc/data --wait=false").await.map(drop)
 }
 
 async fn blocked(scene: &Scene) -> Result<()> {

@@ -131,10 +131,14 @@ pub(crate) static VOLUME: Table = table("Volume", &[
 
 pub(crate) static VOLUME_SOURCE: Table = table("VolumeSource", &[
     field(10, "persistentVolumeClaim", Kind::Message(&PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE)),
+    field(29, "ephemeral", Kind::Message(&EPHEMERAL_VOLUME_SOURCE)),
 ]);
 
 pub(crate) static PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE: Table = table("PersistentVolumeClaimVolumeSource", &[
     field(1, "claimName", Kind::Text),
+]);
+
+pub(crate) static EPHEMERAL_VOLUME_SOURCE: Table = table("EphemeralVolumeSource", &[
 ]);
 
 pub(crate) static CONTAINER: Table = table("Container", &[

@@ -1,0 +1,27 @@
+//! The view of a PersistentVolumeClaim: its metadata. The view of a Pod is in [`pod`].
+
+pub mod pod;
+
+use serde::Deserialize;
+use shared::api::object::Meta;
+use shared::api::resource::Resource;
+use shared::controllers::protection::Protection;
+
+/// `v1` `PersistentVolumeClaim`.
+pub const PERSISTENT_VOLUME_CLAIMS: Resource =
+    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
+
+/// The finalizer of a PersistentVolumeClaim.
+///
+/// Upstream: `PVCProtectionFinalizer`, `pkg/volume/util/finalizer.go`.
+pub const PROTECTION: Protection =
+    Protection { resource: PERSISTENT_VOLUME_CLAIMS, finalizer: "kubernetes.io/pvc-protection" };
+
+/// A PersistentVolumeClaim by its metadata.
+#[derive(Debug, PartialEq, Deserialize)]
+pub struct PersistentVolumeClaim {
+    /// Its metadata.
+    pub metadata: Meta,
+}
+
+shared::view!(PersistentVolumeClaim, PERSISTENT_VOLUME_CLAIMS);

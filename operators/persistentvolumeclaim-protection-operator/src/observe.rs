@@ -1,0 +1,103 @@
+//! Reads one claim and the pods that use it: first from the cache, and live if no pod in the cache does.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::api::resource::PODS;
+use shared::following::answers::Answers;
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ApiError;
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
+
+use crate::objects::PersistentVolumeClaim;
+use crate::objects::pod::Pod;
+
+/// The observation of one claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// The claim.
+    pub claim: Arc<PersistentVolumeClaim>,
+    /// The pods in the cache that use it, by key; empty if it is not being deleted, because pods are not watched then.
+    pub cached: Vec<Arc<Pod>>,
+    /// The pods that use it by a live list; none if they were not listed.
+    pub live: Option<Vec<Arc<Pod>>>,
+}
+
+/// The caches of this operator, and the live lists that several claims share.
+pub struct Caches {
+    /// The metadata of all claims.
+    pub persistent_volume_claims: Arc<Cache<PersistentVolumeClaim>>,
+    /// The pods of the namespaces in which a claim is being deleted.
+    pub pods: Arc<Cache<Pod>>,
+    pods_by_claim: IndexId,
+    /// The pods with claims, by namespace.
+    answers: Answers<Text, Arc<[Arc<Pod>]>>,
+}
+
+/// The informers that fill the caches.
+pub struct Informers {
+    pub(crate) persistent_volume_claims: Informer<PersistentVolumeClaim>,
+    pub(crate) pods: Informer<Pod>,
+}
+
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub fn new() -> (Self, Informers) {
+        let persistent_volume_claims = InformerBuilder::new().metadata_only().build();
+        let mut pods = InformerBuilder::<Pod>::new();
+        let pods_by_claim = pods.index(|pod, emit| pod.claim_keys().for_each(|claim| emit(index_value(&claim))));
+        let pods = pods.build();
+        let caches = Self {
+            persistent_volume_claims: persistent_volume_claims.cache(),
+            pods: pods.cache(),
+            pods_by_claim,
+            answers: Answers::default(),
+        };
+        (caches, Informers { persistent_volume_claims, pods })
+    }
+
+    /// Reads the claim of this key; none if it is gone.
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
+        let claim = self.persistent_volume_claims.get(key)?;
+        let mut cached = Vec::new();
+        if claim.metadata.is_being_deleted() {
+            cached = self.pods.by_index(self.pods_by_claim, &index_value(key));
+            cached.retain(|pod| pod.uses(&claim));
+        }
+        Some(Observed { claim, cached, live: None })
+    }
+
+    /// Adds the pods of a live list. Claims of one namespace that are deleted together share one list: it is newer than the
+    /// deletion of each.
+    ///
+    /// Upstream: `askAPIServer` and `LazyLivePodList`.
+    pub(crate) async fn live_pods(&self, control: &Control, observed: Observed) -> anyhow::Result<Observed> {
+        let Observed { claim, cached, live: _ } = observed;
+        let (metadata, seen) = (&claim.metadata, self.persistent_volume_claims.progress());
+        let namespace = Text::new(metadata.namespace());
+        let list = pods_with_claims(control, &namespace);
+        let pods = self.answers.ask(&namespace, metadata.resource_version, seen, list).await;
+        let pods = pods.context("cannot list the pods of its namespace")?;
+        let using = pods.iter().filter(|pod| pod.uses(&claim)).cloned().collect();
+        Ok(Observed { claim, cached, live: Some(using) })
+    }
+}
+
+fn index_value(claim: &Key) -> IndexValue {
+    IndexValue::Text(Text::new(claim.as_str()))
+}
+
+async fn pods_with_claims(control: &Control, namespace: &str) -> Result<Arc<[Arc<Pod>]>, ApiError> {
+    let mut pods = Vec::new();
+    let each = |pod: Pod| {
+        if pod.claim_keys().next().is_some() {
+            pods.push(Arc::new(pod));
+        }
+    };
+    control.list_each(&PODS, namespace, Selection::default(), Accept::Object, each).await?;
+    Ok(pods.into())
+}

@@ -1,0 +1,45 @@
+//! Which classes are synced when one of them, a volume or a claim changes: itself, and those that are not named any more.
+
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::controllers::protection::State;
+use shared::following::cache::Change;
+use shared::working::effect::Effect;
+use shared::working::queue::Cause;
+
+use crate::objects::{PROTECTION, PersistentVolume, PersistentVolumeClaim, VolumeAttributesClass};
+use crate::observe::Caches;
+
+/// Upstream: `vacAddedUpdated`, `pkg/controller/volume/vacprotection/vac_protection_controller.go`.
+pub fn class_changed(change: Change<'_, VolumeAttributesClass>) -> Vec<Effect> {
+    let due = change.existing().filter(|class| PROTECTION.state(&class.metadata).is_due());
+    due.map(|class| Effect::Enqueue(class.metadata.key.clone(), Cause::Event)).into_iter().collect()
+}
+
+impl Caches {
+    /// Upstream: `pvUpdated` and `pvDeleted`, `pkg/controller/volume/vacprotection/vac_protection_controller.go`.
+    pub fn volume_changed(&self, change: Change<'_, PersistentVolume>) -> Vec<Effect> {
+        match change {
+            Change::Added(_) => Vec::new(),
+            Change::Updated { old, new } => self.freed(old.class.as_slice(), new.class.as_slice()),
+            Change::Deleted(old) => self.freed(old.class.as_slice(), &[]),
+        }
+    }
+
+    /// Upstream: `pvcUpdated` and `pvcDeleted`, `pkg/controller/volume/vacprotection/vac_protection_controller.go`.
+    pub fn claim_changed(&self, change: Change<'_, PersistentVolumeClaim>) -> Vec<Effect> {
+        match change {
+            Change::Added(_) => Vec::new(),
+            Change::Updated { old, new } => self.freed(&old.classes, &new.classes),
+            Change::Deleted(old) => self.freed(&old.classes, &[]),
+        }
+    }
+
+    /// The classes that are being deleted and were named before.
+    fn freed(&self, before: &[Text], now: &[Text]) -> Vec<Effect> {
+        let freed = before.iter().filter(|name| !now.contains(name));
+        let classes = freed.filter_map(|name| self.volume_attributes_classes.get(&Key::new("", name)));
+        let waiting = classes.filter(|class| PROTECTION.state(&class.metadata) == State::Candidate);
+        waiting.map(|class| Effect::Enqueue(class.metadata.key.clone(), Cause::Event)).collect()
+    }
+}

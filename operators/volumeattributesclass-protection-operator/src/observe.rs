@@ -1,0 +1,143 @@
+//! Reads one class and what names it: first from the caches, and live if nothing in the caches does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Context;
+use shared::api::intern::Text;
+use shared::api::object::{Key, Meta};
+use shared::following::answers::Answers;
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
+
+use crate::objects::{
+    PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PersistentVolume, PersistentVolumeClaim, VolumeAttributesClass,
+};
+
+/// The observation of one class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// The class.
+    pub class: Arc<VolumeAttributesClass>,
+    /// What names it in the caches; nothing if it is not being deleted, because volumes and claims are not watched then.
+    pub cached: Users,
+    /// What names it by live lists; none if they were not read.
+    pub live: Option<Users>,
+}
+
+/// The volumes and claims that name a class.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Users {
+    /// The names of the volumes.
+    pub volumes: Vec<String>,
+    /// `namespace/name` of each claim.
+    pub claims: Vec<String>,
+}
+
+impl Users {
+    /// Whether nothing names the class.
+    pub fn is_empty(&self) -> bool {
+        self.volumes.is_empty() && self.claims.is_empty()
+    }
+}
+
+/// The caches of this operator, and the live lists that several classes share.
+pub struct Caches {
+    /// The metadata of all classes.
+    pub volume_attributes_classes: Arc<Cache<VolumeAttributesClass>>,
+    /// All volumes, while a class is being deleted.
+    pub persistent_volumes: Arc<Cache<PersistentVolume>>,
+    volumes_by_class: IndexId,
+    /// All claims, at the same time.
+    pub persistent_volume_claims: Arc<Cache<PersistentVolumeClaim>>,
+    claims_by_class: IndexId,
+    /// What names each class.
+    answers: Answers<(), Arc<BTreeMap<Text, Users>>>,
+}
+
+/// The informers that fill the caches.
+pub struct Informers {
+    pub(crate) volume_attributes_classes: Informer<VolumeAttributesClass>,
+    pub(crate) persistent_volumes: Informer<PersistentVolume>,
+    pub(crate) persistent_volume_claims: Informer<PersistentVolumeClaim>,
+}
+
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub fn new() -> (Self, Informers) {
+        let volume_attributes_classes = InformerBuilder::new().metadata_only().build();
+        let mut persistent_volumes = InformerBuilder::<PersistentVolume>::new();
+        let volumes_by_class = persistent_volumes
+            .index(|volume, emit| volume.class.iter().for_each(|class| emit(IndexValue::Text(class.clone()))));
+        let mut persistent_volume_claims = InformerBuilder::<PersistentVolumeClaim>::new();
+        let claims_by_class = persistent_volume_claims
+            .index(|claim, emit| claim.classes.iter().for_each(|class| emit(IndexValue::Text(class.clone()))));
+        let (persistent_volumes, persistent_volume_claims) =
+            (persistent_volumes.build(), persistent_volume_claims.build());
+        let caches = Self {
+            volume_attributes_classes: volume_attributes_classes.cache(),
+            persistent_volumes: persistent_volumes.cache(),
+            volumes_by_class,
+            persistent_volume_claims: persistent_volume_claims.cache(),
+            claims_by_class,
+            answers: Answers::default(),
+        };
+        (caches, Informers { volume_attributes_classes, persistent_volumes, persistent_volume_claims })
+    }
+
+    /// Reads the class of this key; none if it is gone.
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
+        let class = self.volume_attributes_classes.get(key)?;
+        let cached = if class.metadata.is_being_deleted() { self.users(key.name()) } else { Users::default() };
+        Some(Observed { class, cached, live: None })
+    }
+
+    /// Upstream: `isBeingUsed`, `pkg/controller/volume/vacprotection/vac_protection_controller.go`.
+    fn users(&self, class: &str) -> Users {
+        let class = IndexValue::Text(Text::new(class));
+        let volumes = self.persistent_volumes.by_index(self.volumes_by_class, &class);
+        let claims = self.persistent_volume_claims.by_index(self.claims_by_class, &class);
+        Users {
+            volumes: volumes.iter().map(|volume| name(&volume.metadata)).collect(),
+            claims: claims.iter().map(|claim| name(&claim.metadata)).collect(),
+        }
+    }
+
+    /// Adds what names the class by live lists. Classes that are deleted together share them: they are newer than the
+    /// deletion of each.
+    pub(crate) async fn live_users(&self, control: &Control, observed: Observed) -> anyhow::Result<Observed> {
+        let Observed { class, cached, live: _ } = observed;
+        let (metadata, seen) = (&class.metadata, self.volume_attributes_classes.progress());
+        let lists = users_by_class(control);
+        let users = self.answers.ask(&(), metadata.resource_version, seen, lists).await?;
+        let live = Some(users.get(metadata.name()).cloned().unwrap_or_default());
+        Ok(Observed { class, cached, live })
+    }
+}
+
+fn name(metadata: &Meta) -> String {
+    metadata.key.as_str().to_owned()
+}
+
+/// What names each class. Of claims and volumes, which a cluster may have many of, only those names are kept.
+async fn users_by_class(control: &Control) -> anyhow::Result<Arc<BTreeMap<Text, Users>>> {
+    let mut users = BTreeMap::<Text, Users>::new();
+    // Claims first: a name goes from a claim to its volume, and the claim may be deleted meanwhile.
+    let each = |PersistentVolumeClaim { metadata, classes }: PersistentVolumeClaim| {
+        for class in classes {
+            users.entry(class).or_default().claims.push(name(&metadata));
+        }
+    };
+    let listed = control.list_each(&PERSISTENT_VOLUME_CLAIMS, "", Selection::default(), Accept::Json, each).await;
+    listed.context("cannot list claims")?;
+    let each = |PersistentVolume { metadata, class }: PersistentVolume| {
+        if let Some(class) = class {
+            users.entry(class).or_default().volumes.push(name(&metadata));
+        }
+    };
+    let listed = control.list_each(&PERSISTENT_VOLUMES, "", Selection::default(), Accept::Json, each).await;
+    listed.context("cannot list volumes")?;
+    Ok(Arc::new(users))
+}

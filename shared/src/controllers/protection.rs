@@ -1,0 +1,101 @@
+//! A finalizer that keeps an object while others use it: what the object's metadata ask for, and the two writes.
+//!
+//! Left out: what uses an object, and what is read live before the finalizer goes. Each operator knows its own.
+//!
+//! Upstream: `pkg/controller/util/protectionutil/utils.go`, and the same two writes in each controller.
+
+use anyhow::Context;
+use serde_json::json;
+
+use crate::api::object::{Key, Meta};
+use crate::api::resource::Resource;
+use crate::transport::api_error::ResultExt;
+use crate::working::context::ControllerContext;
+use crate::working::control::{Patch, Preconditions};
+
+/// The finalizer of one kind.
+#[derive(Clone, Debug)]
+pub struct Protection {
+    /// The kind.
+    pub resource: Resource,
+    /// The finalizer.
+    pub finalizer: &'static str,
+}
+
+/// The state of an object's finalizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Not being deleted, without the finalizer. Upstream: `NeedToAddFinalizer`.
+    Unprotected,
+    /// Not being deleted, with the finalizer.
+    Protected,
+    /// Being deleted, with the finalizer. Upstream: `IsDeletionCandidate`.
+    Candidate,
+    /// Being deleted, without the finalizer.
+    LetGo,
+}
+
+impl State {
+    /// Whether a sync may write.
+    pub const fn is_due(self) -> bool {
+        match self {
+            Self::Unprotected | Self::Candidate => true,
+            Self::Protected | Self::LetGo => false,
+        }
+    }
+}
+
+impl Protection {
+    /// The state of an object with these metadata.
+    pub fn state(&self, metadata: &Meta) -> State {
+        let has_finalizer = metadata.finalizers.iter().any(|finalizer| finalizer == self.finalizer);
+        match (metadata.is_being_deleted(), has_finalizer) {
+            (false, false) => State::Unprotected,
+            (false, true) => State::Protected,
+            (true, true) => State::Candidate,
+            (true, false) => State::LetGo,
+        }
+    }
+
+    /// Adds the finalizer.
+    ///
+    /// # Errors
+    /// When the object has changed, or the write fails.
+    pub async fn add(&self, ctx: &ControllerContext, key: &Key, preconditions: Preconditions) -> anyhow::Result<()> {
+        let patch = Patch::strategic(&json!({ "metadata": { "finalizers": [self.finalizer] } }));
+        if self.patch(ctx, key, preconditions, patch).await.context("cannot add the finalizer")? {
+            tracing::info!(kind = %self.resource.kind, object = %key, "added finalizer");
+        }
+        Ok(())
+    }
+
+    /// Removes the finalizer.
+    ///
+    /// # Errors
+    /// When the object has changed, or the write fails.
+    pub async fn remove(&self, ctx: &ControllerContext, key: &Key, preconditions: Preconditions) -> anyhow::Result<()> {
+        let directive = json!({ "$deleteFromPrimitiveList/finalizers": [self.finalizer] });
+        let patch = Patch::strategic(&json!({ "metadata": directive }));
+        if self.patch(ctx, key, preconditions, patch).await.context("cannot remove the finalizer")? {
+            tracing::info!(kind = %self.resource.kind, object = %key, "removed finalizer");
+        }
+        Ok(())
+    }
+
+    /// Returns whether the object still existed.
+    async fn patch(
+        &self,
+        ctx: &ControllerContext,
+        key: &Key,
+        preconditions: Preconditions,
+        patch: Patch,
+    ) -> anyhow::Result<bool> {
+        let patched = ctx.for_key(key, preconditions.uid).patch(&self.resource, key, preconditions, patch).await;
+        Ok(patched.unless_gone()?.is_some())
+    }
+}
+
+/// The preconditions of a write that is decided on exactly this state.
+pub const fn exactly(metadata: &Meta) -> Preconditions {
+    Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) }
+}
