@@ -6,13 +6,11 @@ use shared::working::context::ControllerContext;
 use crate::objects::PROTECTION;
 use crate::plan::Plan;
 
-/// Writes PersistentVolumes.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, key: &Key, plan: Plan) -> anyhow::Result<()> {
         match plan {
             Plan::Keep(_) => Ok(()),

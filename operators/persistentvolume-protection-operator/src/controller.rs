@@ -22,7 +22,6 @@ use changes::persistent_volume_changed;
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct PersistentVolumeProtectionOperator;
 
 impl Operator for PersistentVolumeProtectionOperator {
@@ -40,7 +39,6 @@ impl Operator for PersistentVolumeProtectionOperator {
     }
 }
 
-/// Syncs PersistentVolumes.
 struct ProtectionController {
     caches: Caches,
     writer: Writer,

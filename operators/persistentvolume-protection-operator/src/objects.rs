@@ -17,21 +17,16 @@ pub const PROTECTION: Protection =
 /// A PersistentVolume by its metadata.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct PersistentVolume {
-    /// Its metadata.
     pub metadata: Meta,
 }
 
 shared::view!(PersistentVolume, PERSISTENT_VOLUMES);
 
-/// A PersistentVolume as it is read live.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct LiveVolume {
-    /// Its metadata.
     pub metadata: Meta,
-    /// `spec`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub spec: VolumeSpec,
-    /// `status`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: VolumeStatus,
 }
@@ -50,7 +45,6 @@ impl LiveVolume {
     }
 }
 
-/// The claim of a PersistentVolume.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct VolumeSpec {
@@ -64,7 +58,6 @@ struct ClaimReference {
     name: String,
 }
 
-/// The phase of a PersistentVolume.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct VolumeStatus {

@@ -13,12 +13,10 @@ use shared::working::decisions::{self, LiveRead, Reasoned};
 use crate::objects::{LiveVolume, PROTECTION};
 use crate::observe::{Live, Observed};
 
-/// The next stage of a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Read the volume, then plan again.
     Ask(LiveRead<Reason>),
-    /// Execute this.
     Execute(Plan),
 }
 
@@ -32,26 +30,19 @@ impl Next {
     }
 }
 
-/// The decision about a PersistentVolume, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Write nothing.
     Keep(Reason),
-    /// Add the finalizer.
     Add {
-        /// The observed state.
         preconditions: Preconditions,
     },
-    /// Remove the finalizer.
     Remove {
         /// The state that was read live: a volume that is bound meanwhile stays.
         preconditions: Preconditions,
-        /// Its phase.
         phase: String,
     },
 }
 
-/// Why a finalizer is added, kept or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
@@ -59,16 +50,13 @@ pub enum Reason {
     Protected,
     /// It is not being deleted and lacks the finalizer.
     Unprotected,
-    /// It is being deleted, and its phase decides.
     BeingDeleted,
-    /// It is being deleted and bound.
     Bound {
         /// `namespace/name` of its claim; none if it names none.
         claim: Option<String>,
     },
     /// It is being deleted and not bound.
     NotBound {
-        /// Its phase.
         phase: String,
     },
     /// It is being deleted without the finalizer.
@@ -89,7 +77,6 @@ impl Reasoned for Plan {
     }
 }
 
-/// Plans the next stage. Only the live state shows that a volume is not bound.
 pub fn plan(observed: &Observed) -> Next {
     let Observed { volume, live } = observed;
     let kept = |reason| Next::Execute(Plan::Keep(reason));

@@ -12,13 +12,11 @@ use crate::plan::Plan;
 /// When a claim is checked again whose pods the cache does not show: later than the end of a shared list.
 const RECHECK: Duration = Duration::from_secs(2);
 
-/// Writes claims.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Executes the plan.
     pub(crate) async fn apply(&self, key: &Key, plan: Plan) -> anyhow::Result<Requeue> {
         match plan {
             Plan::Keep(_) => {}

@@ -22,7 +22,6 @@ use changes::claim_changed;
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct PersistentVolumeClaimProtectionOperator;
 
 impl Operator for PersistentVolumeClaimProtectionOperator {
@@ -45,7 +44,6 @@ impl Operator for PersistentVolumeClaimProtectionOperator {
     }
 }
 
-/// Syncs claims.
 struct ProtectionController {
     caches: Arc<Caches>,
     writer: Writer,

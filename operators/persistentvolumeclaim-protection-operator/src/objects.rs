@@ -20,7 +20,6 @@ pub const PROTECTION: Protection =
 /// A PersistentVolumeClaim by its metadata.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct PersistentVolumeClaim {
-    /// Its metadata.
     pub metadata: Meta,
 }
 

@@ -16,10 +16,8 @@ use shared::working::control::{Control, Selection};
 use crate::objects::PersistentVolumeClaim;
 use crate::objects::pod::Pod;
 
-/// The observation of one claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The claim.
     pub claim: Arc<PersistentVolumeClaim>,
     /// The pods in the cache that use it, by key; empty if it is not being deleted, because pods are not watched then.
     pub cached: Vec<Arc<Pod>>,
@@ -27,9 +25,7 @@ pub struct Observed {
     pub live: Option<Vec<Arc<Pod>>>,
 }
 
-/// The caches of this operator, and the live lists that several claims share.
 pub struct Caches {
-    /// The metadata of all claims.
     pub persistent_volume_claims: Arc<Cache<PersistentVolumeClaim>>,
     /// The pods of the namespaces in which a claim is being deleted.
     pub pods: Arc<Cache<Pod>>,
@@ -38,14 +34,12 @@ pub struct Caches {
     answers: Answers<Text, Arc<[Arc<Pod>]>>,
 }
 
-/// The informers that fill the caches.
 pub struct Informers {
     pub(crate) persistent_volume_claims: Informer<PersistentVolumeClaim>,
     pub(crate) pods: Informer<Pod>,
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informers) {
         let persistent_volume_claims = InformerBuilder::new().metadata_only().build();
         let mut pods = InformerBuilder::<Pod>::new();
@@ -60,7 +54,6 @@ impl Caches {
         (caches, Informers { persistent_volume_claims, pods })
     }
 
-    /// Reads the claim of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let claim = self.persistent_volume_claims.get(key)?;
         let mut cached = Vec::new();

@@ -16,12 +16,10 @@ use crate::objects::PROTECTION;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 
-/// The next stage of a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// List the pods, then plan again.
     Ask(LiveRead<Reason>),
-    /// Execute this.
     Execute(Plan),
 }
 
@@ -35,29 +33,22 @@ impl Next {
     }
 }
 
-/// The decision about a claim, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Write nothing until something changes.
     Keep(Reason),
     /// Write nothing, and check again: the cache may never show that these pods have gone.
     Recheck {
-        /// The names of the pods that use it.
         pods: Vec<String>,
     },
-    /// Add the finalizer.
     Add {
-        /// The observed state.
         preconditions: Preconditions,
     },
-    /// Remove the finalizer.
     Remove {
-        /// The observed state.
         preconditions: Preconditions,
     },
 }
 
-/// Why a finalizer is added, kept or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
@@ -65,14 +56,11 @@ pub enum Reason {
     Protected,
     /// It is not being deleted and lacks the finalizer.
     Unprotected,
-    /// It is being deleted, and pods use it.
     Used {
-        /// Their names.
         pods: Vec<String>,
     },
     /// It is being deleted, and pods use it that are not in the cache.
     UsedByOthers {
-        /// Their names.
         pods: Vec<String>,
     },
     /// It is being deleted, and no pod in the cache uses it.

@@ -22,7 +22,6 @@ use changes::class_changed;
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct VolumeAttributesClassProtectionOperator;
 
 impl Operator for VolumeAttributesClassProtectionOperator {
@@ -48,7 +47,6 @@ impl Operator for VolumeAttributesClassProtectionOperator {
     }
 }
 
-/// Syncs classes.
 struct ProtectionController {
     caches: Arc<Caches>,
     writer: Writer,

@@ -6,7 +6,6 @@ use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::Resource;
 use shared::controllers::protection::Protection;
 
-/// `storage.k8s.io/v1` `VolumeAttributesClass`.
 pub const VOLUME_ATTRIBUTES_CLASSES: Resource =
     Resource::cluster_scoped("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses");
 
@@ -26,17 +25,14 @@ pub const PROTECTION: Protection =
 /// A VolumeAttributesClass by its metadata.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct VolumeAttributesClass {
-    /// Its metadata.
     pub metadata: Meta,
 }
 
 shared::view!(VolumeAttributesClass, VOLUME_ATTRIBUTES_CLASSES);
 
-/// A PersistentVolume.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawVolume")]
 pub struct PersistentVolume {
-    /// Its metadata.
     pub metadata: Meta,
     /// The class that it names.
     ///
@@ -46,11 +42,9 @@ pub struct PersistentVolume {
 
 shared::view!(PersistentVolume, PERSISTENT_VOLUMES);
 
-/// A PersistentVolumeClaim.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawClaim")]
 pub struct PersistentVolumeClaim {
-    /// Its metadata.
     pub metadata: Meta,
     /// The classes that it names, each once: the one it asks for, the one it has, and the one it is changed to.
     ///

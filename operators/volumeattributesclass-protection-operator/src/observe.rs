@@ -16,10 +16,8 @@ use crate::objects::{
     PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PersistentVolume, PersistentVolumeClaim, VolumeAttributesClass,
 };
 
-/// The observation of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The class.
     pub class: Arc<VolumeAttributesClass>,
     /// What names it in the caches; nothing if it is not being deleted, because volumes and claims are not watched then.
     pub cached: Users,
@@ -27,25 +25,20 @@ pub struct Observed {
     pub live: Option<Users>,
 }
 
-/// The volumes and claims that name a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users {
-    /// The names of the volumes.
     pub volumes: Vec<String>,
     /// `namespace/name` of each claim.
     pub claims: Vec<String>,
 }
 
 impl Users {
-    /// Whether nothing names the class.
     pub fn is_empty(&self) -> bool {
         self.volumes.is_empty() && self.claims.is_empty()
     }
 }
 
-/// The caches of this operator, and the live lists that several classes share.
 pub struct Caches {
-    /// The metadata of all classes.
     pub volume_attributes_classes: Arc<Cache<VolumeAttributesClass>>,
     /// All volumes, while a class is being deleted.
     pub persistent_volumes: Arc<Cache<PersistentVolume>>,
@@ -53,11 +46,9 @@ pub struct Caches {
     /// All claims, at the same time.
     pub persistent_volume_claims: Arc<Cache<PersistentVolumeClaim>>,
     claims_by_class: IndexId,
-    /// What names each class.
     answers: Answers<(), Arc<BTreeMap<Text, Users>>>,
 }
 
-/// The informers that fill the caches.
 pub struct Informers {
     pub(crate) volume_attributes_classes: Informer<VolumeAttributesClass>,
     pub(crate) persistent_volumes: Informer<PersistentVolume>,
@@ -65,7 +56,6 @@ pub struct Informers {
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informers) {
         let volume_attributes_classes = InformerBuilder::new().metadata_only().build();
         let mut persistent_volumes = InformerBuilder::<PersistentVolume>::new();
@@ -87,7 +77,6 @@ impl Caches {
         (caches, Informers { volume_attributes_classes, persistent_volumes, persistent_volume_claims })
     }
 
-    /// Reads the class of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let class = self.volume_attributes_classes.get(key)?;
         let cached = if class.metadata.is_being_deleted() { self.users(key.name()) } else { Users::default() };

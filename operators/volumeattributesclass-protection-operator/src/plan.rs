@@ -14,12 +14,10 @@ use shared::working::decisions::{self, LiveRead, Reasoned};
 use crate::objects::PROTECTION;
 use crate::observe::{Observed, Users};
 
-/// The next stage of a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// List claims and volumes, then plan again.
     Ask(LiveRead<Reason>),
-    /// Execute this.
     Execute(Plan),
 }
 
@@ -33,29 +31,22 @@ impl Next {
     }
 }
 
-/// The decision about a class, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Write nothing until something changes.
     Keep(Reason),
     /// Write nothing, and check again: the caches may never show that these let it go.
     Recheck {
-        /// What names it.
         users: Users,
     },
-    /// Add the finalizer.
     Add {
-        /// The observed state.
         preconditions: Preconditions,
     },
-    /// Remove the finalizer.
     Remove {
-        /// The observed state.
         preconditions: Preconditions,
     },
 }
 
-/// Why a finalizer is added, kept or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
@@ -65,21 +56,18 @@ pub enum Reason {
     Unprotected,
     /// It is being deleted, and volumes or claims name it.
     Used {
-        /// The names of the volumes.
         volumes: Vec<String>,
         /// `namespace/name` of each claim.
         claims: Vec<String>,
     },
     /// It is being deleted, and volumes or claims name it that are not in the caches.
     UsedByOthers {
-        /// The names of the volumes.
         volumes: Vec<String>,
         /// `namespace/name` of each claim.
         claims: Vec<String>,
     },
     /// It is being deleted, and nothing in the caches names it.
     NotSeen,
-    /// It is being deleted, and nothing names it.
     Unused,
     /// It is being deleted without the finalizer.
     LetGo,

@@ -9,12 +9,9 @@ use shared::api::resource::PODS;
 
 use super::PersistentVolumeClaim;
 
-/// A Pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pod {
-    /// Its metadata.
     pub metadata: Meta,
-    /// Whether it has a node.
     pub is_scheduled: bool,
     /// The names of the claims that its volumes name.
     pub claims: Box<[Box<str>]>,
