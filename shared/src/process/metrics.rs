@@ -199,7 +199,7 @@ struct Merged(BTreeMap<String, FamilyText>);
 struct FamilyText {
     head: String,
     /// Each with its labels, in order.
-    series: Vec<(String, f64)>,
+    series: Vec<(String, String)>,
 }
 
 impl Merged {
@@ -216,10 +216,9 @@ impl Merged {
                     head.push('\n');
                 }
             } else if let Some((of, value)) = line.rsplit_once(' ') {
-                let value = value.parse().unwrap_or(f64::NAN);
                 match series.iter_mut().find(|(known, _)| is_known && known == of) {
-                    Some((_, sum)) => *sum += value,
-                    None => series.push((of.to_owned(), value)),
+                    Some((_, sum)) => *sum = added(sum, value),
+                    None => series.push((of.to_owned(), value.to_owned())),
                 }
             }
         }
@@ -232,6 +231,15 @@ impl Merged {
         }
         Ok(())
     }
+}
+
+/// The sum of two values as they are written.
+fn added(one: &str, other: &str) -> String {
+    if let (Ok(one), Ok(other)) = (one.parse::<u64>(), other.parse::<u64>()) {
+        return one.saturating_add(other).to_string();
+    }
+    let number = |text: &str| text.parse().unwrap_or(f64::NAN);
+    format!("{:?}", number(one) + number(other))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
