@@ -346,8 +346,9 @@ impl<T: Object> Cache<T> {
         }
     }
 
-    /// Removes an object and reports that, unless another part still sees it or another object has taken its name.
-    pub(crate) fn delete(&self, part: Part, last: &Arc<T>, mut changed: impl FnMut(Change<'_, T>)) {
+    /// Removes an object and reports the state that was cached, unless another part still sees it or another object has
+    /// taken its name.
+    pub(crate) fn delete(&self, part: Part, last: &Arc<T>, removed: impl FnOnce(&Arc<T>)) {
         let mut state = self.write();
         let Some(known) = state.objects.get_mut(&last.meta().key) else { return };
         if known.object.meta().uid != last.meta().uid {
@@ -355,9 +356,10 @@ impl<T: Object> Cache<T> {
         }
         known.parts &= !part.bit();
         if known.parts == 0 {
+            let known = Arc::clone(&known.object);
             state.remove(&last.meta().key);
             drop(state);
-            changed(Change::Deleted(last));
+            removed(&known);
         }
     }
 
@@ -530,6 +532,10 @@ mod tests {
         }
     }
 
+    fn log_removed(changes: &mut Vec<String>) -> impl FnOnce(&Arc<Thing>) + '_ {
+        |known| log(changes)(Change::Deleted(known))
+    }
+
     #[test]
     fn a_reset_tells_each_difference_once_and_deletions_first() {
         let cache = Cache::new(Indices::default());
@@ -560,7 +566,7 @@ mod tests {
         let first = thing("a", 1, 1, None);
         cache.apply(WHOLE, &first, log(&mut changes));
         cache.apply(WHOLE, &thing("a", 2, 2, None), log(&mut changes));
-        cache.delete(WHOLE, &first, log(&mut changes));
+        cache.delete(WHOLE, &first, log_removed(&mut changes));
         assert_eq!(changes, ["+a@1", "-a@1", "+a@2"]);
         assert_eq!(cache.len(), 1);
     }
@@ -589,11 +595,11 @@ mod tests {
             cache.apply(part, &thing("b", 2, 4, None), log(&mut changes));
         }
         assert_eq!(std::mem::take(&mut changes), ["b@1->4"]);
-        cache.delete(WHOLE, &thing("b", 2, 5, None), log(&mut changes));
+        cache.delete(WHOLE, &thing("b", 2, 5, None), log_removed(&mut changes));
         cache.reset(WHOLE, vec![], log(&mut changes));
         assert_eq!(std::mem::take(&mut changes), ["-a@1"], "the other part still sees `b`");
-        cache.delete(other, &thing("b", 2, 5, None), log(&mut changes));
-        assert_eq!(std::mem::take(&mut changes), ["-b@5"]);
+        cache.delete(other, &thing("b", 2, 5, None), log_removed(&mut changes));
+        assert_eq!(std::mem::take(&mut changes), ["-b@4"], "the state that was cached");
     }
 
     #[test]
@@ -603,16 +609,16 @@ mod tests {
         cache.apply(WHOLE, &thing("a", 1, 5, None), log(&mut changes));
         cache.reset(other, vec![thing("a", 1, 2, None)], log(&mut changes));
         assert_eq!(std::mem::take(&mut changes), ["+a@5"], "its list is older");
-        cache.delete(WHOLE, &thing("a", 1, 6, None), log(&mut changes));
+        cache.delete(WHOLE, &thing("a", 1, 6, None), log_removed(&mut changes));
         assert_eq!(std::mem::take(&mut changes), [""; 0], "the other part still sees it");
 
         cache.apply(WHOLE, &thing("a", 2, 8, None), log(&mut changes));
         assert_eq!(std::mem::take(&mut changes), ["-a@5", "+a@8"]);
         cache.apply(other, &thing("a", 1, 6, None), log(&mut changes));
-        cache.delete(other, &thing("a", 1, 7, None), log(&mut changes));
+        cache.delete(other, &thing("a", 1, 7, None), log_removed(&mut changes));
         assert_eq!(std::mem::take(&mut changes), [""; 0], "that was another object of this name");
-        cache.delete(WHOLE, &thing("a", 2, 9, None), log(&mut changes));
-        assert_eq!((changes, cache.len()), (vec!["-a@9".to_owned()], 0), "the other part never saw it");
+        cache.delete(WHOLE, &thing("a", 2, 9, None), log_removed(&mut changes));
+        assert_eq!((changes, cache.len()), (vec!["-a@8".to_owned()], 0), "the other part never saw it");
     }
 
     #[test]

@@ -47,13 +47,15 @@ pub struct Informer<T> {
 }
 
 struct Handlers<T> {
+    /// Count what is cached: of a deleted object they get the cached state, which the last one may differ from.
+    needs: Vec<Handler<T>>,
     at_any_time: Vec<Handler<T>>,
     once_started: Vec<Handler<T>>,
 }
 
 impl<T> Default for Handlers<T> {
     fn default() -> Self {
-        Self { at_any_time: Vec::new(), once_started: Vec::new() }
+        Self { needs: Vec::new(), at_any_time: Vec::new(), once_started: Vec::new() }
     }
 }
 
@@ -67,6 +69,16 @@ pub(super) struct Cached<T> {
 
 impl<T: Object> Cached<T> {
     fn notify(&self, change: Change<'_, T>, health: &Health) {
+        tell(self.handlers.needs.iter(), change, health);
+        self.handle(change, health);
+    }
+
+    fn notify_deleted(&self, known: &Arc<T>, last: &Arc<T>, health: &Health) {
+        tell(self.handlers.needs.iter(), Change::Deleted(known), health);
+        self.handle(Change::Deleted(last), health);
+    }
+
+    fn handle(&self, change: Change<'_, T>, health: &Health) {
         let has_started = self.has_started.load(Ordering::Relaxed);
         let once_started = self.handlers.once_started.iter().filter(|_| has_started);
         let is_handled = tell(self.handlers.at_any_time.iter().chain(once_started), change, health);
@@ -126,7 +138,8 @@ impl<T: Object> Store<T> for PartStore<T> {
     }
 
     fn delete(&self, last: Arc<T>) {
-        self.cached.cache.delete(self.part, &last, |change| self.cached.notify(change, &self.health));
+        let removed = |known: &Arc<T>| self.cached.notify_deleted(known, &last, &self.health);
+        self.cached.cache.delete(self.part, &last, removed);
     }
 
     fn delete_unread(&self, key: &Key) {
@@ -284,7 +297,7 @@ impl<T: Object> Informer<T> {
     pub fn need_by_name(&mut self, needs: impl Fn(&T) -> bool + Send + Sync + 'static) -> Need {
         let need = Need::default();
         let noting = need.clone();
-        self.on_change_at_any_time(move |change| noting.note_by_name(&change, &needs));
+        self.handlers.needs.push(Box::new(move |change| noting.note_by_name(&change, &needs)));
         need
     }
 
@@ -292,7 +305,7 @@ impl<T: Object> Informer<T> {
     pub fn adds_to(&mut self, need: &Need, needs: impl Fn(&T) -> bool + Send + Sync + 'static) {
         let need = need.clone();
         // A standby follows what it will need at once.
-        self.on_change_at_any_time(move |change| need.note(&change, &needs));
+        self.handlers.needs.push(Box::new(move |change| need.note(&change, &needs)));
     }
 
     /// Adds a handler of changes that runs on a standby too, for what a later look at the cache would not show.
@@ -412,6 +425,21 @@ mod tests {
         store.apply(at("b", 1));
         store.delete(at("a", 3));
         assert_eq!(*told.lock().unwrap(), ["all: a updated", "all: b added", "all: a deleted"]);
+    }
+
+    #[test]
+    fn a_need_ends_with_its_object_whatever_the_last_state_says() {
+        let mut informer = InformerBuilder::<Pod>::of(PODS).build();
+        let early = informer.need(|pod| pod.metadata.resource_version < ResourceVersion(3));
+        let late = informer.need(|pod| pod.metadata.resource_version >= ResourceVersion(3));
+        let (_, store) = informer.asleep();
+        store.apply(at("a", 1));
+        store.apply(at("b", 4));
+        store.delete(at("a", 5));
+        assert!(!early.is_there(), "its last state needs nothing, and it was counted before");
+        assert!(late.is_there(), "its last state was never counted");
+        store.delete(at("b", 6));
+        assert!(!late.is_there());
     }
 
     #[test]
