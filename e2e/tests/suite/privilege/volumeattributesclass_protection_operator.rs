@@ -20,8 +20,7 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     let classes: Api<VolumeAttributesClass> = Api::all(scene.client.clone());
     apply(&scene.client, "", &class(NAME)).await?;
     is_protected(scene, &classes).await?;
-    let unprotected = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    classes.patch(NAME, &PatchParams::default(), &unprotected).await?;
+    unprotect(&classes, NAME).await?;
     is_protected(scene, &classes).await?;
     scene.apply(&claim()).await?;
     classes.delete(NAME, &DeleteParams::default()).await.map(drop).context("delete the class")?;
@@ -49,6 +48,11 @@ fn claim() -> Value {
     json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec})
 }
 
+async fn unprotect(classes: &Api<VolumeAttributesClass>, name: &str) -> Result<()> {
+    let unprotected = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    classes.patch(name, &PatchParams::default(), &unprotected).await.map(drop).context("take the finalizer")
+}
+
 async fn is_protected(scene: &Scene, classes: &Api<VolumeAttributesClass>) -> Result<()> {
     scene
         .wait_until("the class is protected", DEADLINE, async || {
@@ -60,6 +64,8 @@ async fn is_protected(scene: &Scene, classes: &Api<VolumeAttributesClass>) -> Re
 }
 
 pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let classes: Api<VolumeAttributesClass> = Api::all(scene.client.clone());
     apply(&scene.client, "", &class("tampered")).await?;
+    unprotect(&classes, "tampered").await?;
     Ok("patch volumeattributesclasses.storage.k8s.io tampered: metadata.finalizers".to_owned())
 }
