@@ -39,7 +39,8 @@ pub(crate) struct ClusterFlags {
     #[arg(long, global = true, default_value = "operators-viewer", value_name = "NAME")]
     pub(crate) as_service_account: String,
     /// Address of an operator outside the cluster: deployment-operator=https://127.0.0.1:1234. On another machine, with
-    /// its certificate: deployment-operator=https://10.0.0.1:10257,tls.crt
+    /// its certificate: deployment-operator=https://10.0.0.1:10257,tls.crt. One process of all operators goes by its Lease,
+    /// kube-controller-manager
     #[arg(long = "server", global = true, value_parser = parse_server, value_name = "OPERATOR=URL[,FILE]")]
     pub(crate) server: Vec<(String, Server)>,
     /// File with one --server value on each line.

@@ -36,6 +36,11 @@ impl Lease {
         !self.holder.is_empty() && end.is_some_and(|end| end > now)
     }
 
+    /// Namespace and name of another Lease: a process with several controllers holds their Leases in its name.
+    pub fn common(&self) -> Option<(&str, &str)> {
+        self.holder.split_once('/')
+    }
+
     /// The pod of the holder: the first half of its identity.
     pub fn pod(&self) -> &str {
         self.holder.split('_').next().unwrap_or_default()

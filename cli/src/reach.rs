@@ -34,10 +34,12 @@ pub use self::server::{Server, Servers, parse_server, read_servers};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The account of the process with several controllers, as in `manifests/one-process`.
+const ONE_PROCESS: &str = "one-process-operator";
 
 /// A refusal that a retry does not change.
 #[derive(Debug)]
-pub(crate) struct Refused(String);
+pub(crate) struct Refused(pub(crate) String);
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,6 +48,44 @@ impl fmt::Display for Refused {
 }
 
 impl std::error::Error for Refused {}
+
+/// The replica to ask: the one that holds a Lease.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Leader {
+    /// By this name, that of the Lease, `--server` gives its address.
+    lease: String,
+    /// The ServiceAccount of its pod.
+    account: String,
+    /// Its pod or, in the network of a node, the node; empty if nobody holds the Lease.
+    pod: String,
+}
+
+impl Leader {
+    pub(crate) fn of_operator(operator: &str, pod: &str) -> Self {
+        Self { lease: operator.to_owned(), account: operator.to_owned(), pod: pod.to_owned() }
+    }
+
+    /// The process with several controllers that holds this common Lease.
+    pub(crate) fn of_process(lease: &str, pod: &str) -> Self {
+        Self { lease: lease.to_owned(), account: ONE_PROCESS.to_owned(), pod: pod.to_owned() }
+    }
+
+    pub(crate) fn lease(&self) -> &str {
+        &self.lease
+    }
+
+    pub(crate) fn account(&self) -> &str {
+        &self.account
+    }
+
+    pub(crate) fn pod(&self) -> &str {
+        &self.pod
+    }
+
+    pub(crate) fn is_process(&self) -> bool {
+        self.account == ONE_PROCESS
+    }
+}
 
 pub struct Reach {
     client: Client,
@@ -85,8 +125,9 @@ impl Reach {
         self.servers.keys().map(String::as_str)
     }
 
-    pub fn knows(&self, operator: &str) -> bool {
-        self.servers.contains_key(operator)
+    /// Whether the address for this Lease is given.
+    pub fn knows(&self, lease: &str) -> bool {
+        self.servers.contains_key(lease)
     }
 
     pub(crate) async fn token(&self) -> Result<String> {
@@ -98,31 +139,31 @@ impl Reach {
         token::request(&self.client, &self.namespace, &self.account).await
     }
 
-    pub async fn ask<T: DeserializeOwned>(&self, operator: &str, pod: &str, path: &str) -> Result<T> {
-        let answer = timeout(TIMEOUT, self.get(operator, pod, path)).await;
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, leader: &Leader, path: &str) -> Result<T> {
+        let answer = timeout(TIMEOUT, self.get(leader, path)).await;
         let body = answer.with_context(|| format!("no answer within {} s", TIMEOUT.as_secs()))??;
         serde_json::from_slice(&body).context("cannot parse the answer; its version may differ")
     }
 
-    async fn get(&self, operator: &str, pod: &str, path: &str) -> Result<Bytes> {
+    async fn get(&self, leader: &Leader, path: &str) -> Result<Bytes> {
         let new = async || self.new_token().await;
-        let send = async |token: String| self.send(operator, pod, (token.as_str(), path)).await;
+        let send = async |token: String| self.send(leader, (token.as_str(), path)).await;
         let (status, body) = self.token.send_with(self.clock.now(), &new, &send).await?;
         checked(status, body)
     }
 
-    async fn send(&self, operator: &str, pod: &str, (token, path): (&str, &str)) -> Result<(StatusCode, Bytes)> {
-        if let Some(server) = self.servers.get(operator) {
+    async fn send(&self, leader: &Leader, (token, path): (&str, &str)) -> Result<(StatusCode, Bytes)> {
+        if let Some(server) = self.servers.get(&leader.lease) {
             let address = (server.host(), server.address.port_u16().unwrap_or_default());
             let stream =
                 TcpStream::connect(address).await.with_context(|| format!("cannot connect to {}", server.address))?;
             return send(stream, server.certificate.clone(), token, path).await;
         }
-        if pod.is_empty() {
+        if leader.pod.is_empty() {
             bail!("no replica holds its Lease");
         }
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
-        let (pod, port) = pod::find(&pods, operator, pod).await?;
+        let (pod, port) = pod::find(&pods, leader).await?;
         let mut forwarder = pods.portforward(&pod, &[port]).await.map_err(|error| explained(&error, &pod))?;
         let stream = forwarder.take_stream(port).context("no stream for the forwarded port")?;
         let answer = send(stream, None, token, path).await;

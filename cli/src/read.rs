@@ -3,6 +3,7 @@
 
 mod around;
 pub(crate) mod asked;
+pub(crate) mod leases;
 
 use std::collections::HashSet;
 
@@ -79,7 +80,7 @@ pub async fn read(
         }
         None => reader.similar(kind).await,
     }
-    reader.ask().await;
+    reader.ask(now()).await;
     reader.evidence.now = now();
     Ok(reader.evidence)
 }

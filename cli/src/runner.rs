@@ -47,12 +47,17 @@ pub struct Manager {
     pub lease: Lookup<Lease>,
     /// If its pod is visible.
     pub controllers: Option<String>,
+    /// Whether the process with several operators holds its Lease, in its place.
+    pub is_replaced: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Runner {
+    /// By an operator in a process of its own.
     Operator,
+    /// By the process with several operators.
+    Process,
     Manager,
     Both,
     Nobody,
@@ -85,6 +90,7 @@ pub fn runner(operator: &Lookup<Lease>, manager: &Manager, controller: &str, wro
         Lookup::Unreadable => None,
     };
     let theirs = match fresh(&manager.lease) {
+        Some(true) if manager.is_replaced => Some(false),
         Some(true) => is_on(manager, controller),
         Some(false) => Some(false),
         None => None,
@@ -92,6 +98,7 @@ pub fn runner(operator: &Lookup<Lease>, manager: &Manager, controller: &str, wro
     match (fresh(operator), theirs) {
         (Some(true), Some(true)) => Runner::Both,
         (Some(true), _) if wrote => Runner::Both,
+        (Some(true), _) if operator.known().is_some_and(|lease| lease.common().is_some()) => Runner::Process,
         (Some(true), _) => Runner::Operator,
         (_, Some(true)) => Runner::Manager,
         // Its flags are unknown: assume that it runs what no operator runs.
@@ -145,7 +152,7 @@ mod tests {
     fn a_controller_is_run_by_whoever_holds_a_fresh_lease() {
         let all = Some("*,-deployment-controller".to_owned());
         let row = |ours: &Lookup<Lease>, theirs: &Lookup<Lease>, flags: &Option<String>, wrote, expected| {
-            let manager = Manager { lease: theirs.clone(), controllers: flags.clone() };
+            let manager = Manager { lease: theirs.clone(), controllers: flags.clone(), is_replaced: false };
             let found = runner(ours, &manager, "deployment-controller", wrote, at(20));
             assert_eq!(found, expected, "{ours:?} {theirs:?} {flags:?} {wrote}");
         };
@@ -161,6 +168,25 @@ mod tests {
         row(&Lookup::Unreadable, &Lookup::Absent, &None, false, Runner::Unknown);
         row(&Lookup::Unreadable, &held(15), &Some("*".to_owned()), false, Runner::Manager);
         row(&Lookup::Absent, &Lookup::Unreadable, &None, false, Runner::Unknown);
+    }
+
+    #[test]
+    fn one_process_runs_what_it_holds_the_lease_of_and_nothing_else() {
+        let by_process = |renewed| {
+            let lease = held(renewed).known().cloned().unwrap();
+            Lookup::Found(Lease { holder: "kube-system/kube-controller-manager".to_owned(), ..lease })
+        };
+        let row = |ours: &Lookup<Lease>, is_replaced, wrote, expected| {
+            let manager = Manager { lease: held(15), controllers: Some("*".to_owned()), is_replaced };
+            let found = runner(ours, &manager, "deployment-controller", wrote, at(20));
+            assert_eq!(found, expected, "{ours:?} {is_replaced} {wrote}");
+        };
+        row(&by_process(15), true, false, Runner::Process);
+        row(&by_process(15), true, true, Runner::Both);
+        row(&by_process(15), false, false, Runner::Both);
+        row(&by_process(0), true, false, Runner::Nobody);
+        row(&held(15), true, false, Runner::Operator);
+        row(&Lookup::Absent, true, false, Runner::Nobody);
     }
 
     #[test]
@@ -205,7 +231,7 @@ mod tests {
         let lease = held(15).known().cloned().unwrap();
         let at_work = |acquired| Lookup::Found(Lease { acquired: Some(at(acquired)), ..lease.clone() });
         let row = |ours: Lookup<Lease>, theirs: Lookup<Lease>, expected: Option<i64>| {
-            let manager = Manager { lease: theirs, controllers: None };
+            let manager = Manager { lease: theirs, ..Manager::default() };
             assert_eq!(both_since(&ours, &manager, at(20)), expected.map(at), "{ours:?} {manager:?}");
         };
         row(at_work(5), at_work(3), Some(5));

@@ -25,11 +25,33 @@ pub struct Survey {
 pub struct Surveyed {
     pub operator: String,
     pub lease: Lookup<Lease>,
+    /// The pod or node of the replica that works.
+    pub leader: String,
     /// None if pods are not readable.
     pub ready: Option<usize>,
     pub said: Option<OperatorStatus>,
     pub silence: Option<String>,
     pub wrote: Option<Timestamp>,
+    /// The replica of the process with several operators that says it works, too.
+    pub rival: Option<String>,
+}
+
+impl Surveyed {
+    /// Two work: while a Lease changes hands, only one of them says so.
+    fn rival(&self) -> Option<&str> {
+        let works = self.said.as_ref().is_some_and(|said| said.role == Role::Leader);
+        self.rival.as_deref().filter(|_| works)
+    }
+}
+
+/// How an operator runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Form {
+    /// In a pod or process of its own.
+    Own,
+    /// With others in one process.
+    OneProcess,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -53,6 +75,8 @@ pub struct Controller {
 pub struct Row {
     pub operator: String,
     pub version: String,
+    /// None if nobody holds its Lease.
+    pub form: Option<Form>,
     pub leader: String,
     pub since: Option<Timestamp>,
     pub standbys: Option<usize>,
@@ -67,11 +91,12 @@ pub struct Row {
 }
 
 fn row(surveyed: &Surveyed) -> Row {
-    let lease = surveyed.lease.known();
+    let held = surveyed.lease.known().filter(|lease| !lease.holder.is_empty());
     let mut row = Row {
         operator: surveyed.operator.clone(),
-        leader: lease.map(|lease| lease.pod().to_owned()).unwrap_or_default(),
-        since: lease.filter(|lease| !lease.holder.is_empty()).and_then(|lease| lease.acquired),
+        form: held.map(|lease| if lease.common().is_some() { Form::OneProcess } else { Form::Own }),
+        leader: surveyed.leader.clone(),
+        since: held.and_then(|lease| lease.acquired),
         standbys: surveyed.ready.map(|ready| ready.saturating_sub(1)),
         silence: surveyed.silence.clone().unwrap_or_default(),
         ..Row::default()
@@ -97,7 +122,8 @@ impl Status {
             let since = runner::both_since(&lease, &survey.manager, survey.now);
             let wrote = found.and_then(|surveyed| surveyed.wrote);
             let wrote = wrote.zip(since).is_some_and(|(wrote, since)| wrote > since);
-            let runner = runner::runner(&lease, &survey.manager, name, wrote, survey.now);
+            let is_twice = wrote || found.is_some_and(|surveyed| surveyed.rival().is_some());
+            let runner = runner::runner(&lease, &survey.manager, name, is_twice, survey.now);
             Controller { name: (*name).to_owned(), runner }
         });
         let controllers: Vec<Controller> = controllers.collect();
@@ -126,8 +152,13 @@ impl Status {
 fn alarms(survey: &Survey, controllers: &[Controller]) -> Vec<String> {
     let usual = |name: &str| CONTROLLERS.iter().any(|(known, usual)| *known == name && *usual);
     let mut alarms = Vec::new();
-    for controller in controllers.iter().filter(|controller| controller.runner == Runner::Both) {
-        alarms.push(format!("{} is run twice: by its operator and by kube-controller-manager", controller.name));
+    for Controller { name, .. } in controllers.iter().filter(|controller| controller.runner == Runner::Both) {
+        let found = survey.operators.iter().find(|surveyed| controller_of(&surveyed.operator) == *name);
+        let other = match found.and_then(Surveyed::rival) {
+            Some(rival) => format!("the process of several operators on {rival}"),
+            None => "kube-controller-manager".to_owned(),
+        };
+        alarms.push(format!("{name} is run twice: by its operator and by {other}"));
     }
     let nobody = controllers.iter().filter(|controller| controller.runner == Runner::Nobody && usual(&controller.name));
     let nobody: Vec<&str> = nobody.map(|controller| controller.name.as_str()).collect();
@@ -155,11 +186,31 @@ fn alarms(survey: &Survey, controllers: &[Controller]) -> Vec<String> {
     alarms
 }
 
-const HEADINGS: [&str; 10] =
-    ["OPERATOR", "VERSION", "LEADER", "SINCE", "STANDBYS", "SYNCED", "WAITING", "OLDEST", "FAILING", "LAST ERROR"];
+const HEADINGS: [&str; 11] = [
+    "OPERATOR",
+    "VERSION",
+    "FORM",
+    "LEADER",
+    "SINCE",
+    "STANDBYS",
+    "SYNCED",
+    "WAITING",
+    "OLDEST",
+    "FAILING",
+    "LAST ERROR",
+];
+
+impl Form {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::OneProcess => "one process",
+        }
+    }
+}
 
 impl Row {
-    fn cells(&self, now: Timestamp) -> [String; 10] {
+    fn cells(&self, now: Timestamp) -> [String; 11] {
         let age = |time: Option<Timestamp>| {
             time.map_or_else(|| "-".to_owned(), |time| span(now.as_second() - time.as_second()))
         };
@@ -175,6 +226,7 @@ impl Row {
         [
             self.operator.clone(),
             said(self.version.clone()),
+            self.form.map_or("-", Form::text).to_owned(),
             or_dash(&self.leader),
             age(self.since),
             self.standbys.map_or_else(|| "?".to_owned(), |count| count.to_string()),
@@ -203,13 +255,15 @@ impl fmt::Display for Status {
         writeln!(f)?;
         let said = [
             (Runner::Operator, "run by operators"),
+            (Runner::Process, "run by one process"),
             (Runner::Manager, "run by kube-controller-manager"),
             (Runner::Both, "run by both"),
             (Runner::Unknown, "runner unknown"),
         ];
         for (runner, text) in said {
             let names = self.run_by(runner);
-            let names = if runner == Runner::Operator { names.join(", ") } else { list(&names) };
+            let is_ours = matches!(runner, Runner::Operator | Runner::Process);
+            let names = if is_ours { names.join(", ") } else { list(&names) };
             if !names.is_empty() && !self.run_by(runner).is_empty() {
                 writeln!(f, "{text}: {names}")?;
             }

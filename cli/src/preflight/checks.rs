@@ -67,6 +67,12 @@ impl Facts {
                 let text = format!("{holder} holds Lease {namespace}/{operator}: the operator is already running");
                 Check::new(ABOUT, Level::Warning, text)
             }
+            Runner::Process => {
+                let text = format!(
+                    "the process that holds Lease {holder} runs {controller}: add -{controller} to its --controllers when the operator takes over"
+                );
+                Check::new(ABOUT, Level::Fine, text)
+            }
             Runner::Manager if is_on(manager, &controller) == Some(true) => {
                 let text = format!(
                     "kube-controller-manager runs {controller}: remove it from --controllers when the operator takes over"

@@ -28,8 +28,9 @@ use crate::command_line::{Flags, parse};
 use crate::lease::Lease;
 use crate::lookup::Lookup;
 use crate::object::Object;
-use crate::reach::{Reach, ReachOptions, Refused, Servers};
+use crate::reach::{Leader, Reach, ReachOptions, Refused, Servers};
 use crate::read::asked::{command, controllers, lease, manager_pod};
+use crate::read::leases::Leases;
 use crate::read::{get, list};
 use crate::runner::Manager;
 
@@ -70,7 +71,9 @@ pub async fn preflight(
     let manager_flags = words.as_deref().map(parse);
     let controllers = manager_flags.as_ref().map(controllers);
     let denied = denied(&client, &operators).await?;
-    let manager = Manager { lease: manager_lease, controllers };
+    let leases = Leases::read(&client, &reach.namespace).await;
+    let is_replaced = leases.are_of_one_process(&manager_lease, now());
+    let manager = Manager { lease: manager_lease, controllers, is_replaced };
     let cluster = Cluster { client, reach, manager, manager_flags, denied };
     let states = std::cell::RefCell::new(BTreeMap::new());
     let report_progress = |operator: &'static str, state: String| {
@@ -147,11 +150,12 @@ impl Cluster {
         }
         let deadline = Instant::now() + timeout;
         let (mut last, mut why) = (None, "no answer".to_owned());
+        let leader = Leader::of_operator(operator, "");
         while Instant::now() < deadline {
             if let Some(how) = shadow.ended() {
                 return (last, Some(how));
             }
-            match reach.ask::<ShadowReport>(operator, "", SHADOW_PATH).await {
+            match reach.ask::<ShadowReport>(&leader, SHADOW_PATH).await {
                 Ok(report) => {
                     let seen: u64 = report.looked_at.values().sum();
                     why = match (report.complete, report.moving) {

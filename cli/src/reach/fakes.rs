@@ -83,6 +83,13 @@ pub(crate) struct Operator {
 impl Operator {
     /// Gives this answer to everybody, until the runtime ends.
     pub(crate) async fn start(answer: Value) -> anyhow::Result<Self> {
+        Self::answering(move |_| (200, answer.clone())).await
+    }
+
+    /// Answers by the path.
+    pub(crate) async fn answering(
+        answer: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static,
+    ) -> anyhow::Result<Self> {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).map_err(anyhow::Error::msg)?;
         let certificate = made.cert.der().clone();
@@ -93,15 +100,17 @@ impl Operator {
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let (port, log) = (listener.local_addr()?.port(), Log::default());
-        let seen = log.clone();
+        let (answer, seen) = (Arc::new(answer), log.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let Ok(stream) = acceptor.accept(stream).await else { continue };
-                let (seen, answer) = (seen.clone(), answer.to_string());
+                let (seen, answer) = (seen.clone(), Arc::clone(&answer));
                 let service = service_fn(move |request: Request<Incoming>| {
                     let credentials = request.headers().get("authorization").and_then(|value| value.to_str().ok());
                     seen.add(format!("{} {}", request.uri(), credentials.unwrap_or_default()));
-                    let answer = Response::new(Full::new(Bytes::from(answer.clone())));
+                    let (code, said) = answer(request.uri().path());
+                    let mut answer = Response::new(Full::new(Bytes::from(said.to_string())));
+                    *answer.status_mut() = StatusCode::from_u16(code).unwrap_or_default();
                     async { Ok::<_, Infallible>(answer) }
                 });
                 tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
@@ -111,7 +120,16 @@ impl Operator {
     }
 
     pub(crate) fn reach(&self, client: Client, certificate: CertificateDer<'static>) -> anyhow::Result<Reach> {
-        let servers = Servers::from([(OPERATOR.to_owned(), Server::pinned(self.port, certificate)?)]);
+        self.reach_under(OPERATOR, client, certificate)
+    }
+
+    /// By the address that is given for this Lease.
+    pub(crate) fn reach_as(&self, lease: &str, client: Client) -> anyhow::Result<Reach> {
+        self.reach_under(lease, client, self.certificate.clone())
+    }
+
+    fn reach_under(&self, lease: &str, client: Client, certificate: CertificateDer<'static>) -> anyhow::Result<Reach> {
+        let servers = Servers::from([(lease.to_owned(), Server::pinned(self.port, certificate)?)]);
         Ok(Reach::new(client, ReachOptions { servers, ..ReachOptions::default() }))
     }
 }

@@ -3,39 +3,60 @@
 //! is asked.
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 use shared::api::names::is_dns1123_subdomain;
 
+use super::Leader;
 use crate::words::why_not;
 
 const PORT: u16 = 10257;
+/// The label of kube-controller-manager's static pod, which the process with several controllers takes over.
+const STATIC: &str = "component=kube-controller-manager";
 
-pub(super) async fn find(pods: &Api<Pod>, operator: &str, leader: &str) -> Result<(String, u16)> {
+pub(super) async fn find(pods: &Api<Pod>, leader: &Leader) -> Result<(String, u16)> {
+    let Leader { lease, account: wanted, pod: host } = leader;
     // It becomes a part of a path.
-    ensure!(is_dns1123_subdomain(leader), "its leader {leader:?} is not a name of a pod");
-    let named = pods.get_opt(leader).await.map_err(|error| anyhow!("cannot get pod {leader}: {}", why_not(&error)))?;
+    ensure!(is_dns1123_subdomain(host), "its leader {host:?} is not a name of a pod");
+    let named = pods.get_opt(host).await.map_err(|error| anyhow!("cannot get pod {host}: {}", why_not(&error)))?;
     if let Some(pod) = named {
         let account = account(&pod);
-        ensure!(account == operator, "its leader {leader} runs as ServiceAccount {account:?}: not asked");
-        return Ok((leader.to_owned(), port(&pod).unwrap_or(PORT)));
+        ensure!(account == wanted, "its leader {host} runs as ServiceAccount {account:?}: not asked");
+        return Ok((host.clone(), port(&pod).unwrap_or(PORT)));
     }
-    let of_it = ListParams::default().labels(&format!("app.kubernetes.io/name={operator}"));
-    let listed = pods.list(&of_it).await.context("cannot list its pods")?;
-    match listed.items.iter().find_map(|pod| on_node(pod, operator, leader)) {
-        Some(found) => Ok(found),
-        None => bail!("its leader {leader} is not a pod of this cluster; set its address with --server"),
+    let of_it = format!("app.kubernetes.io/name={wanted}");
+    if let Some(found) = listed(pods, &of_it).await?.iter().find_map(|pod| on_node(pod, wanted, host)) {
+        return Ok(found);
     }
+    if leader.is_process() {
+        let is_there = |pod: &Pod| pod.spec.as_ref().is_some_and(|spec| is_on(spec, host));
+        if let Some(pod) = listed(pods, STATIC).await?.iter().find(|pod| is_there(pod)) {
+            let (namespace, pod) = (pod.namespace().unwrap_or_default(), pod.name_any());
+            bail!(
+                "its process is static pod {pod}, which has no ServiceAccount to recognize it by: run `kubectl \
+                 --namespace {namespace} port-forward pod/{pod} {PORT}`, and add --server \
+                 {lease}=https://127.0.0.1:{PORT}"
+            );
+        }
+    }
+    bail!("its leader {host} is not a pod of this cluster; set its address with --server {lease}=…")
 }
 
-/// The host is the node's name or its first label.
-fn on_node(pod: &Pod, operator: &str, host: &str) -> Option<(String, u16)> {
-    let spec = pod.spec.as_ref().filter(|_| account(pod) == operator)?;
-    let node = spec.node_name.as_deref()?;
-    let is_there = node == host || node.split('.').next() == Some(host);
-    let port = port(pod)?;
-    (spec.host_network == Some(true) && is_there).then(|| (pod.name_any(), port))
+async fn listed(pods: &Api<Pod>, labels: &str) -> Result<Vec<Pod>> {
+    Ok(pods.list(&ListParams::default().labels(labels)).await.context("cannot list its pods")?.items)
+}
+
+fn on_node(pod: &Pod, wanted: &str, host: &str) -> Option<(String, u16)> {
+    let spec = pod.spec.as_ref().filter(|spec| account(pod) == wanted && is_on(spec, host))?;
+    let port = spec.containers.iter().find_map(serving)?;
+    Some((pod.name_any(), port))
+}
+
+/// Whether it is in the network of this host: the node's name or its first label.
+fn is_on(spec: &PodSpec, host: &str) -> bool {
+    let node = spec.node_name.as_deref().unwrap_or_default();
+    spec.host_network == Some(true) && (node == host || node.split('.').next() == Some(host))
 }
 
 fn account(pod: &Pod) -> &str {

@@ -48,13 +48,15 @@ fn said() -> OperatorStatus {
 }
 
 fn survey(controllers: &str) -> Survey {
-    let operator = |name: &str, lease, said: Option<OperatorStatus>, silence: Option<&str>| Surveyed {
+    let operator = |name: &str, lease: Lookup<Lease>, said: Option<OperatorStatus>, silence: Option<&str>| Surveyed {
         operator: name.to_owned(),
+        leader: lease.known().map(|lease| lease.pod().to_owned()).unwrap_or_default(),
         lease,
         ready: Some(2),
         said,
         silence: silence.map(str::to_owned),
         wrote: None,
+        rival: None,
     };
     Survey {
         now: at(0),
@@ -62,7 +64,7 @@ fn survey(controllers: &str) -> Survey {
             operator("deployment-operator", held("pod-a_1", -1), Some(said()), None),
             operator("job-operator", held("", -1), None, Some("nobody holds its Lease")),
         ],
-        manager: Manager { lease: held("kcm_2", -1), controllers: Some(controllers.to_owned()) },
+        manager: Manager { lease: held("kcm_2", -1), controllers: Some(controllers.to_owned()), is_replaced: false },
     }
 }
 
@@ -71,8 +73,8 @@ fn one_row_tells_how_an_operator_is() {
     let status = Status::new(&survey("*,-deployment-controller,-job-controller"));
     let text = status.to_string();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(lines[1].join(" "), "deployment-operator v0.1.0 pod-a 60 min 1 1/2 2 4 s 1 60 s ago: a/web: no");
-    assert_eq!(lines[2].join(" "), "job-operator ? - - 1 ? ? - ? not asked");
+    assert_eq!(lines[1].join(" "), "deployment-operator v0.1.0 own pod-a 60 min 1 1/2 2 4 s 1 60 s ago: a/web: no");
+    assert_eq!(lines[2].join(" "), "job-operator ? - - - 1 ? ? - ? not asked");
     assert!(text.contains("\nnot asked: job-operator: nobody holds its Lease\n"), "{text}");
     assert!(text.contains("run by operators: deployment-controller\n"), "{text}");
     assert_eq!(
@@ -84,7 +86,7 @@ fn one_row_tells_how_an_operator_is() {
 
 #[test]
 fn without_kube_controller_manager_one_short_line_says_what_nobody_runs() {
-    let manager = Manager { lease: Lookup::Absent, controllers: None };
+    let manager = Manager { lease: Lookup::Absent, ..Manager::default() };
     let status = Status::new(&Survey { manager, ..survey("*") });
     let usual = CONTROLLERS.iter().filter(|(_, usual)| *usual).count();
     let start = format!("kube-controller-manager has no Lease, and {} controllers are not running: ", usual - 1);
@@ -99,6 +101,39 @@ fn what_runs_twice_is_an_alarm() {
     assert!(status.alarms[0].starts_with("deployment-controller is run twice"), "{:?}", status.alarms);
     let job = status.controllers.iter().find(|controller| controller.name == "job-controller");
     assert_eq!(job.map(|controller| controller.runner), Some(Runner::Manager));
+}
+
+#[test]
+fn what_one_process_runs_is_told_and_what_it_leaves_out_nobody_runs() {
+    let mut survey = survey("*");
+    survey.manager.is_replaced = true;
+    survey.operators[0].lease = held("kube-system/kube-controller-manager", -1);
+    survey.operators[0].leader = "node-1".to_owned();
+    let status = Status::new(&survey);
+    let text = status.to_string();
+    assert!(text.contains("deployment-operator  v0.1.0   one process  node-1"), "{text}");
+    assert!(text.contains("run by one process: deployment-controller\n"), "{text}");
+    assert!(!text.contains("kube-controller-manager"), "{text}");
+    let idle = status.alarms.iter().find_map(|alarm| alarm.strip_prefix("not running: "));
+    assert!(idle.is_some_and(|names| names.contains("job-controller")), "{:?}", status.alarms);
+
+    survey.manager.is_replaced = false;
+    let status = Status::new(&survey);
+    let twice = "deployment-controller is run twice: by its operator and by kube-controller-manager";
+    assert_eq!(status.alarms.first().map(String::as_str), Some(twice));
+}
+
+#[test]
+fn a_pod_and_one_process_that_both_say_they_work_are_an_alarm() {
+    let mut survey = survey("*,-deployment-controller");
+    survey.operators[0].rival = Some("node-1".to_owned());
+    let first = |survey: &Survey| Status::new(survey).alarms.into_iter().next();
+    let twice = "deployment-controller is run twice: by its operator and by the process of several operators on node-1";
+    assert_eq!(first(&survey).as_deref(), Some(twice));
+    let said = OperatorStatus { role: Role::Standby, ..said() };
+    survey.operators[0].said = Some(said);
+    let alarm = first(&survey);
+    assert!(alarm.as_ref().is_none_or(|alarm| !alarm.contains("twice")), "the Lease has just changed hands: {alarm:?}");
 }
 
 #[test]

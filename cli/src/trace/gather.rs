@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use futures::future::join_all;
 use kube::Client;
 use shared::api::explain::Version;
 use shared::api::selector::Selector;
@@ -13,6 +12,7 @@ use crate::kinds::{COLLECTOR, operators_of};
 use crate::object::Object;
 use crate::reach::Reach;
 use crate::read::asked::ask;
+use crate::read::leases::Leases;
 use crate::read::{list, why_not};
 
 const ROUNDS: usize = 4;
@@ -33,13 +33,13 @@ struct Gatherer<'a> {
 pub(crate) async fn follow(client: &Client, reach: &Reach, kinds: &Kinds, evidence: &mut Evidence) {
     let mut gatherer = Gatherer { client, kinds, evidence, asked: Questions::new() };
     gatherer.services().await;
+    let leases = Leases::read(client, reach.namespace()).await;
     for _ in 0..ROUNDS {
         let questions = gatherer.questions();
         if questions.is_empty() {
             return;
         }
-        let answers = questions.iter().map(async |(operator, paths)| ask(client, reach, operator, paths).await);
-        for asked in join_all(answers).await {
+        for asked in ask(client, reach, &leases, questions).await {
             gatherer.add(asked);
         }
     }

@@ -46,7 +46,7 @@ fn a_tenant_asks_about_their_own_object_and_no_other() -> Result<()> {
         let operator = all.iter().find(|operator| operator.name() == "deployment-operator").context("it runs")?;
         let (code, body) = operator.get(&path(scene, "web"), Some(&token)).await?;
         assert_eq!(code, StatusCode::OK, "{body}");
-        let why: Explanation = serde_json::from_str(&body)?;
+        let [why]: [Explanation; 1] = serde_json::from_str(&body)?;
         let [KeyState { now, last, .. }] = &why.keys[..] else { bail!("{why}") };
         assert!(!now.is_empty() && last.iter().any(|decision| !decision.wrote.is_empty()), "{why}");
         assert!(now.iter().all(|stage| !stage.reason.is_null()), "{body}");
@@ -64,7 +64,7 @@ fn a_tenant_asks_about_their_own_object_and_no_other() -> Result<()> {
         for operator in &all {
             let (code, body) = operator.get(&path(scene, "web"), Some(&token)).await?;
             assert_eq!(code, StatusCode::OK, "{} {body}", operator.name());
-            let Explanation { operator: name, .. } = serde_json::from_str(&body)?;
+            let [Explanation { operator: name, .. }]: [Explanation; 1] = serde_json::from_str(&body)?;
             assert_eq!(name, operator.name());
         }
         Ok(())
@@ -86,7 +86,7 @@ fn a_standby_says_what_it_would_decide() -> Result<()> {
             .wait_until("both know the Deployment", DEADLINE, async || {
                 for (operator, role) in [(&leader, Role::Leader), (&standby, Role::Standby)] {
                     let (_, body) = operator.get(&path(scene, "web"), Some(&token)).await?;
-                    let why: Explanation = serde_json::from_str(&body)?;
+                    let [why]: [Explanation; 1] = serde_json::from_str(&body)?;
                     ensure!(why.role == role, "{why}");
                     ensure!(why.keys.iter().any(|key| !key.now.is_empty()), "{why}");
                 }
@@ -112,7 +112,7 @@ fn an_operator_says_how_it_fares() -> Result<()> {
         let account = Installed { namespace: scene.namespace.clone(), service_account: "viewer".to_owned() };
         let token = scene.cluster.token(&account).await?;
         for operator in &all {
-            let status: OperatorStatus = scene
+            let [status]: [OperatorStatus; 1] = scene
                 .wait_until("it answers", DEADLINE, async || {
                     let (code, body) = operator.get(STATUS_PATH, Some(&token)).await?;
                     ensure!(code == StatusCode::OK, "{code} {body}");

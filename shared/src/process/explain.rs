@@ -3,10 +3,12 @@
 //!
 //! Left out: who may ask, which is [`crate::process::serving`]'s.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use crate::api::explain::{
     CacheState, Explanation, Held, KeyState, OperatorStatus, QueueState, Role, Standing, Subject, Timer,
@@ -64,6 +66,23 @@ impl KeyExplainer {
             failing,
             last_error: self.decisions.last_error(),
         }
+    }
+}
+
+/// What the controllers of a process say about an object: its only one, or of several those that act on it.
+#[derive(Serialize)]
+pub(crate) struct Explanations(pub(crate) Vec<Explanation>);
+
+impl fmt::Display for Explanations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return writeln!(f, "No controller of this process acts on it.");
+        }
+        for (at, explanation) in self.0.iter().enumerate() {
+            let gap = if at > 0 { "\n" } else { "" };
+            write!(f, "{gap}{explanation}")?;
+        }
+        Ok(())
     }
 }
 

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::explain::{SHADOW_PATH, STATUS_PATH};
 pub use crate::api::facts::Names;
 use crate::api::json;
+use crate::process::explain::Explanations;
 use crate::process::flags::{self, Exit, Flags, SharedFlags};
 use crate::process::metrics::{self, Metrics};
 use crate::process::serving::{JSON, Server, Site};
@@ -147,8 +148,8 @@ fn site(face: Face, metrics: Metrics, telemetry: &Telemetry) -> Site {
     let site = Site::new(checks, telemetry.verbosity().clone())
         .page("/metrics", metrics::CONTENT_TYPE, move |_| metrics.to_text())
         .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")))
-        .page(STATUS_PATH, JSON, move |_| String::from_utf8_lossy(&json(&asked.status())).into_owned() + "\n")
-        .why(move |object| explainer.explain(object))
+        .page(STATUS_PATH, JSON, move |_| String::from_utf8_lossy(&json(&[asked.status()])).into_owned() + "\n")
+        .why(move |object| Explanations(vec![explainer.explain(object)]))
         .others(move |path| pages.iter().find(|(known, _)| *known == path).map(|(_, page)| page.clone()));
     match shadow {
         Some(shadow) => site.page(SHADOW_PATH, JSON, move |_| shadow.to_json()),

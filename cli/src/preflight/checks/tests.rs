@@ -30,7 +30,7 @@ fn installed() -> Facts {
         namespace: "kube-system".to_owned(),
         now: now(),
         lease: Lookup::Absent,
-        manager: Manager { lease: held(1), controllers: Some("*".to_owned()) },
+        manager: Manager { lease: held(1), controllers: Some("*".to_owned()), is_replaced: false },
         manager_flags: Some(Flags::new()),
         own_flags: Flags::new(),
         roles: vec![Bound {
@@ -65,7 +65,11 @@ fn two_at_work_are_a_problem() {
         let found = said(|facts| (facts.lease, facts.manager) = (lease.clone(), manager.clone()));
         assert_eq!(found, expected, "{lease:?} {manager:?}");
     };
-    let manager = |lease, controllers: Option<&str>| Manager { lease, controllers: controllers.map(str::to_owned) };
+    let manager = |lease, controllers: Option<&str>| Manager {
+        lease,
+        controllers: controllers.map(str::to_owned),
+        is_replaced: false,
+    };
     let off = Some("*,-deployment-controller");
     row(held(90), manager(held(1), Some("*")), &[]);
     row(
@@ -94,6 +98,24 @@ fn two_at_work_are_a_problem() {
         &[
             "Unknown lease: cannot tell what runs deployment-controller: its Lease or kube-controller-manager's is not readable",
         ],
+    );
+}
+
+#[test]
+fn a_controller_of_one_process_is_taken_from_its_flags_before_a_takeover() {
+    let by_process = |is_replaced| {
+        move |facts: &mut Facts| {
+            let lease = held(1).known().cloned().unwrap();
+            facts.lease = Lookup::Found(Lease { holder: "kube-system/kube-controller-manager".to_owned(), ..lease });
+            facts.manager.is_replaced = is_replaced;
+        }
+    };
+    assert_eq!(said(by_process(true)), [""; 0]);
+    assert_eq!(
+        said(by_process(false)),
+        [
+            "Problem lease: kube-system/kube-controller-manager holds Lease kube-system/deployment-operator, and kube-controller-manager also runs deployment-controller",
+        ]
     );
 }
 

@@ -4,14 +4,12 @@
 //! process. Left out: caches that controllers share, and limits of one controller's memory.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use futures::future::{LocalBoxFuture, join_all};
-use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -20,8 +18,9 @@ use tokio_util::task::AbortOnDropHandle;
 use super::controller::{Common, Controller, FLUSH_MAX, Face, Surroundings, leadership_lost};
 use super::member::{Member, Pulse, State};
 use super::{Names, Operator, Setup, connect, exit_code, runtime, start_telemetry, stop_signal, user_agent};
-use crate::api::explain::{Explanation, OperatorStatus, STATUS_PATH};
+use crate::api::explain::{OperatorStatus, STATUS_PATH};
 use crate::api::json;
+use crate::process::explain::Explanations;
 use crate::process::flags::{self, Exit, Mode, SharedFlags};
 use crate::process::leader::{Election, Elector};
 use crate::process::metrics::{self, ControllerState, Metrics};
@@ -335,23 +334,6 @@ impl Members {
             restarts: member.restarts(),
         };
         self.0.iter().map(state).collect()
-    }
-}
-
-/// The explanations of those controllers that act on an object.
-#[derive(Serialize)]
-struct Explanations(Vec<Explanation>);
-
-impl fmt::Display for Explanations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return writeln!(f, "No controller of this process acts on it.");
-        }
-        for (at, explanation) in self.0.iter().enumerate() {
-            let gap = if at > 0 { "\n" } else { "" };
-            write!(f, "{gap}{explanation}")?;
-        }
-        Ok(())
     }
 }
 
