@@ -48,9 +48,7 @@ impl Surveyed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Form {
-    /// In a pod or process of its own.
     Own,
-    /// With others in one process.
     OneProcess,
 }
 

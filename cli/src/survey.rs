@@ -61,7 +61,6 @@ pub async fn survey(client: &Client, reach: &Reach, kinds: &Kinds, now: impl Fn(
     Ok(Survey { now: now(), operators, manager })
 }
 
-/// What a leader says about its operators.
 type Said = Result<Vec<OperatorStatus>, String>;
 
 impl Surveyed {

@@ -13,16 +13,12 @@ use crate::transport::api_error::ResultExt;
 use crate::working::context::ControllerContext;
 use crate::working::control::{Patch, Preconditions};
 
-/// The finalizer of one kind.
 #[derive(Clone, Debug)]
 pub struct Protection {
-    /// The kind.
     pub resource: Resource,
-    /// The finalizer.
     pub finalizer: &'static str,
 }
 
-/// The state of an object's finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not being deleted, without the finalizer. Upstream: `NeedToAddFinalizer`.
@@ -46,7 +42,6 @@ impl State {
 }
 
 impl Protection {
-    /// The state of an object with these metadata.
     pub fn state(&self, metadata: &Meta) -> State {
         let has_finalizer = metadata.finalizers.iter().any(|finalizer| finalizer == self.finalizer);
         match (metadata.is_being_deleted(), has_finalizer) {
