@@ -124,7 +124,6 @@ const GROUPS: &[Group] = &[
         why: "volume controllers are not available yet",
         flags: &[
             ("attach-detach-reconcile-sync-period", Duration),
-            ("concurrent-ephemeralvolume-syncs", Integer),
             ("disable-attach-detach-reconcile-sync", Bool),
             ("disable-force-detach-on-timeout", Bool),
             ("enable-dynamic-provisioning", Bool),

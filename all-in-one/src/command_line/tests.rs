@@ -152,7 +152,7 @@ fn controllers_are_chosen_by_name_or_former_name_and_the_first_mention_decides()
         ("-job,*,job", without(&["job-operator"])),
         ("job,-job", vec!["job-operator"]),
         ("-job", vec![]),
-        ("*,-ephemeral-volume-controller,-attachdetach", without(&[])),
+        ("*,-persistentvolume-binder-controller,-attachdetach", without(&[])),
     ] {
         assert_eq!(running(&format!("--controllers={asked}")), expected, "{asked}");
     }
@@ -175,9 +175,9 @@ fn a_controller_that_is_unknown_or_not_here_yet_is_an_error() {
         ("**", "error: --controllers: \"**\" is not in the list of known controllers\n"),
         ("attachdetach", "error: --controllers: persistentvolume-attach-detach-controller is not available yet\n"),
         (
-            "*,ephemeral-volume,x",
+            "*,persistentvolume-binder,x",
             "error: --controllers: \"x\" is not in the list of known controllers\n\
-             error: --controllers: ephemeral-volume-controller is not available yet\n",
+             error: --controllers: persistentvolume-binder-controller is not available yet\n",
         ),
     ] {
         assert_eq!(error(&format!("--controllers={asked}")), expected, "{asked}");

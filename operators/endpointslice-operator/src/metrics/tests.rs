@@ -46,16 +46,16 @@ fn sums_follow_what_is_decided_last_for_each_service() {
     let (foo, bar) = (service("foo", "PreferClose", ""), service("bar", "PreferSameNode", "Auto"));
     metrics.decided(&foo, &slices(&[&[(45, 1), (65, 1)]]));
     let close = "services_count_by_traffic_distribution{traffic_distribution=\"PreferClose\"} 1.0";
-    check(&["num_endpoint_slices 2.0", "desired_endpoint_slices 2.0", "endpoints_desired 110.0", close]);
+    check(&["desired_endpoint_slices 2.0", "endpoints_desired 110.0", "num_endpoint_slices 2.0", close]);
     metrics.decided(&bar, &slices(&[&[(60, 3)], &[(160, 9)]]));
-    check(&["num_endpoint_slices 14.0", "desired_endpoint_slices 5.0", "endpoints_desired 330.0", close]);
+    check(&["desired_endpoint_slices 5.0", "endpoints_desired 330.0", "num_endpoint_slices 14.0", close]);
     metrics.decided(&foo, &slices(&[&[(0, 1)]]));
-    check(&["num_endpoint_slices 13.0", "desired_endpoint_slices 4.0", "endpoints_desired 220.0", close]);
+    check(&["desired_endpoint_slices 4.0", "endpoints_desired 220.0", "num_endpoint_slices 13.0", close]);
     metrics.forget(&foo.metadata.key);
     let none_close = "services_count_by_traffic_distribution{traffic_distribution=\"PreferClose\"} 0.0";
-    check(&["num_endpoint_slices 12.0", "desired_endpoint_slices 3.0", "endpoints_desired 220.0", none_close]);
+    check(&["desired_endpoint_slices 3.0", "endpoints_desired 220.0", "num_endpoint_slices 12.0", none_close]);
     metrics.forget(&bar.metadata.key);
-    check(&["num_endpoint_slices 0.0", "desired_endpoint_slices 0.0", "endpoints_desired 0.0", none_close]);
+    check(&["desired_endpoint_slices 0.0", "endpoints_desired 0.0", "num_endpoint_slices 0.0", none_close]);
 }
 
 #[test]
