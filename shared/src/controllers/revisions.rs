@@ -1,9 +1,10 @@
-//! ControllerRevisions: the templates that a StatefulSet or a DaemonSet has had, so that pods can be told apart by the
-//! template that they were made from, and an earlier template can come back.
+//! ControllerRevisions: the former templates of a StatefulSet or a DaemonSet. They show which template a pod was made
+//! from, and allow a rollback to an earlier one.
 //!
 //! Reading order: [`ControllerRevision`] (the view) → [`data`] (its bytes) → [`history`] (the place of a template among
-//! revisions) → [`defaults`] (a template that got defaults) → [`truncation`] (the end of old ones) → [`apply`] (the writes). Left out: the count of collisions after a
-//! name was taken, which each owner keeps in its own way.
+//! revisions) → [`defaults`] (a template that got defaults) → [`truncation`] (the end of old ones) → [`apply`] (the
+//! writes).
+//! Left out: the count of collisions after a name was taken, which each owner keeps in its own way.
 //!
 //! Upstream: `pkg/controller/history/controller_history.go`.
 

@@ -112,7 +112,8 @@ pub struct StatusCause {
 }
 
 impl Status {
-    /// Reads the body of an unsuccessful answer, which comes in a form that was asked for; a body that is no `Status` becomes the message.
+    /// Reads the body of an unsuccessful answer, in any form that a request asks for. A body that is no `Status` becomes
+    /// the message.
     pub fn from_body(code: u16, body: &[u8]) -> Self {
         let status = protobuf::read_object(body).ok().filter(|status: &Self| status.code != 0);
         status.unwrap_or_else(|| {

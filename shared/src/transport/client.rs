@@ -247,8 +247,8 @@ impl Client {
         })
     }
 
-    /// The same client for the requests of one task, one at a time, and for one watch: they wait for no other, neither for the
-    /// limit nor for a place in a connection.
+    /// The same client for one watch and for the requests of one task, one at a time. They wait neither for the limit nor
+    /// for a place in a connection.
     #[must_use]
     pub fn ahead(&self) -> Self {
         Self { limiter: None, goes_ahead: true, ..self.clone() }

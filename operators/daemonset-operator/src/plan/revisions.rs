@@ -1,7 +1,8 @@
-//! The revision of the template of now, and the end of old ones: the second stage of a sync and the last one.
+//! The revision of the current template, and the deletion of old revisions: the second and the last stage of a sync.
 //!
-//! A revision is that of a template only if it has its very bytes, or lacks nothing but defaults of it. A DaemonSet whose revision another release has
-//! written in other bytes gets a revision more, but its pods stay: they carry the generation, too.
+//! A revision belongs to a template only if it has the same bytes, or lacks nothing but defaults. If another release
+//! wrote the revision of a DaemonSet in other bytes, the DaemonSet gets one more revision. Its pods stay, because they
+//! carry the generation, too.
 //! Left out: the order of a history and the bytes of a revision, which are [`shared::controllers::revisions`]'.
 
 use std::fmt;

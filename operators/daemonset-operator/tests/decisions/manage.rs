@@ -54,7 +54,8 @@ fn a_node_that_it_is_not_for_has_none() {
     case(set(), taint("PreferNoSchedule"), []).check("create on a [missing]");
 }
 
-/// Upstream: `TestDaemonSetRespectsTermination` and `TestGetNodesToDaemonPods`: a pod on its way out holds its place, unless it has ended.
+/// Upstream: `TestDaemonSetRespectsTermination` and `TestGetNodesToDaemonPods`: a pod that is being deleted keeps its
+/// place, unless it has ended.
 #[test]
 fn a_pod_that_is_being_deleted_is_waited_for() {
     let leaving = || pod("web-1", "a", NEW).terminating();

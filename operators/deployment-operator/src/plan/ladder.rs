@@ -1,4 +1,5 @@
-//! The stages of a sync: claim, list pods and read a template if it matters, and act. `sync` executes each, and `preview` shows the next one.
+//! The stages of a sync: claim, list pods and read a template if the plan depends on them, and act. `sync` executes each
+//! stage, and `preview` shows the next one.
 
 use jiff::Timestamp;
 use shared::api::explain::Stage;

@@ -267,7 +267,8 @@ fn a_delete_names_what_was_read() {
     assert_eq!((delete.live.uid.as_str(), delete.live.resource_version.as_str()), (&*uid("pod").to_string(), "42"));
 }
 
-/// Upstream: `TestAttemptToDeleteItem` and the conflict cases of `TestConflictingData`: deletes with and without a resourceVersion.
+/// Upstream: `TestAttemptToDeleteItem` and the conflict cases of `TestConflictingData`: deletes with and without a
+/// resourceVersion.
 #[test]
 fn a_conflict_is_passed_over_only_if_the_owners_are_the_same() {
     let check = |now: &LiveMeta, expected: Conflict| {

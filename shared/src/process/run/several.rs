@@ -1,7 +1,8 @@
 //! One process with several controllers: a thread and a supervisor for each, one Lease and one port for all.
 //!
-//! The main thread holds the common Lease and serves. The controllers share nothing with it but values behind locks. Losing the common Lease ends the
-//! process. Left out: caches that controllers share, and limits of one controller's memory.
+//! The main thread holds the common Lease and serves. The controllers share nothing with it but values behind locks. If
+//! the common Lease is lost, the process ends.
+//! Left out: caches that controllers share, and limits of one controller's memory.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

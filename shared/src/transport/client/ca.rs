@@ -11,11 +11,11 @@ use super::{ConfigError, chain};
 
 const IN_CLUSTER: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 
-/// The CA bundle in PEM, word for word and ended by a newline, that verifies the apiserver for who connects by [`super::load_config`] with the
-/// same arguments; none where neither kubeconfig nor pod has one.
+/// The CA bundle that [`super::load_config`] with the same arguments verifies the apiserver by: PEM, unchanged but for a
+/// newline at the end. None if neither the kubeconfig nor the pod has one.
 ///
-/// Upstream: `getKubeAPIServerCAFileContents`, cmd/kube-controller-manager/app/certificates.go; there a CA that the
-/// kubeconfig only names the file of is passed over.
+/// Upstream: `getKubeAPIServerCAFileContents`, cmd/kube-controller-manager/app/certificates.go. It ignores a CA that the
+/// kubeconfig names by its file.
 pub fn load_ca(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Option<String>, ConfigError> {
     match (kubeconfig, master) {
         (Some(path), _) => {

@@ -37,8 +37,8 @@ impl Lookups {
     }
 }
 
-/// Lookups take at most a tenth of the time, unless one takes longer than 3 s. A failed one costs the server little, however long its answer took: a server
-/// that was away is asked again as soon as it is back.
+/// Lookups take at most a tenth of the time, unless one takes longer than 3 s. A failed lookup costs the server little,
+/// however long it took, so the server is asked again as soon as it is back.
 fn pause_after(took: Duration, is_answered: bool) -> Duration {
     if is_answered { (took * 10).clamp(PAUSE_MIN, PAUSE_MAX) } else { PAUSE_MIN }
 }

@@ -51,7 +51,8 @@ impl Control {
         GroupVersion::read(&self.client, api_version).await
     }
 
-    /// A list of what is selected in one namespace (`""` for all), given as they come, so that no more than a page is ever held.
+    /// Lists the selected objects of one namespace (`""` for all), and passes each on as it comes: no more than a page is
+    /// in memory.
     pub async fn list_each<T: DeserializeOwned>(
         &self,
         resource: &Resource,
