@@ -5,6 +5,7 @@
 //! Left out: rights that no request shows, which `e2e::rbac` knows.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 
 use anyhow::{Context, Result, ensure};
 use e2e::cluster::{ClusterOptions, kubelet};
@@ -13,8 +14,9 @@ use e2e::operator::Operator;
 use e2e::rbac::{self, Usage};
 use futures::future::{LocalBoxFuture, try_join_all};
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
-use kube::api::PostParams;
-use kube::{Api, ResourceExt};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::support::clusters::{manifests, spec};
@@ -50,6 +52,34 @@ async fn relabel<K: Namespaced>(scene: &Scene, name: &str, app: &str) -> Result<
             Ok(())
         })
         .await
+}
+
+/// Waits until an object has the finalizer, also after somebody took it away.
+async fn protected_again<K>(scene: &Scene, objects: &Api<K>, name: &str, finalizer: &str) -> Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
+    let is_protected = async || {
+        let what = format!("{} {name} is protected", K::kind(&()));
+        let look = async || {
+            let object = objects.get(name).await?;
+            ensure!(object.finalizers().iter().any(|known| known == finalizer), "{object:?}");
+            Ok(())
+        };
+        scene.wait_until(&what, DEADLINE, look).await
+    };
+    is_protected().await?;
+    unprotect(objects, name).await?;
+    is_protected().await
+}
+
+/// Takes all finalizers from an object.
+async fn unprotect<K>(objects: &Api<K>, name: &str) -> Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
+    let unprotected = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    objects.patch(name, &PatchParams::default(), &unprotected).await.map(drop).context("take the finalizer")
 }
 
 /// The life of a ReplicaSet or a ReplicationController: adopting, releasing, creating, deleting, being refused for long

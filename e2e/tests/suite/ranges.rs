@@ -53,13 +53,7 @@ async fn delete(scene: &Scene, name: &str) -> Result<()> {
 }
 
 async fn gone(scene: &Scene, name: &str) -> Result<()> {
-    scene
-        .wait_until(&format!("{name} has gone"), DEADLINE, async || {
-            let left = ranges(scene).get_opt(name).await?;
-            ensure!(left.is_none(), "{left:?}");
-            Ok(())
-        })
-        .await
+    scene.gone_from(&ranges(scene), name).await
 }
 
 /// A range within another one goes at once though its address is in use; the outer one stays for that address.

@@ -1,11 +1,11 @@
 //! A claim that is protected, again when somebody has taken that away, and goes after its last pod.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
-use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::support::{DEADLINE, Scene, template};
+use super::{protected_again, unprotect};
+use crate::support::{Scene, template};
 
 const FINALIZER: &str = "kubernetes.io/pvc-protection";
 const NAME: &str = "data";
@@ -14,9 +14,7 @@ pub(super) const NEEDS: &[&str] = &[];
 
 pub(super) async fn live(scene: &Scene) -> Result<()> {
     scene.apply(&claim(NAME)).await?;
-    is_protected(scene).await?;
-    unprotect(scene, NAME).await?;
-    is_protected(scene).await?;
+    protected_again(scene, &scene.api::<PersistentVolumeClaim>(), NAME, FINALIZER).await?;
     scene.apply(&user("user")).await?;
     scene.kubectl(&format!("delete pvc/{NAME} --wait=false")).await?;
     let going: PersistentVolumeClaim = scene.fetch(NAME).await?;
@@ -40,23 +38,8 @@ fn user(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
 }
 
-async fn unprotect(scene: &Scene, name: &str) -> Result<()> {
-    let unprotected = json!({"metadata": {"finalizers": null}});
-    scene.patch::<PersistentVolumeClaim>(name, &unprotected).await.map(drop).context("take the finalizer")
-}
-
-async fn is_protected(scene: &Scene) -> Result<()> {
-    scene
-        .wait_until("the claim is protected", DEADLINE, async || {
-            let claim: PersistentVolumeClaim = scene.fetch(NAME).await?;
-            ensure!(claim.finalizers().iter().any(|finalizer| finalizer == FINALIZER), "{claim:?}");
-            Ok(())
-        })
-        .await
-}
-
 pub(super) async fn tamper(scene: &Scene) -> Result<String> {
     scene.apply(&claim("tampered")).await?;
-    unprotect(scene, "tampered").await?;
+    unprotect(&scene.api::<PersistentVolumeClaim>(), "tampered").await?;
     Ok(format!("patch persistentvolumeclaims {}/tampered: metadata.finalizers", scene.namespace))
 }

@@ -34,13 +34,7 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     ranges.delete(NAME, &DeleteParams::default()).await.context("delete the range")?;
     has_condition(scene, &ranges, "False", "Terminating").await?;
     scene.kubectl("delete service/in-range").await?;
-    scene
-        .wait_until("the range has gone", DEADLINE, async || {
-            let left = ranges.get_opt(NAME).await?;
-            ensure!(left.is_none(), "{left:?}");
-            Ok(())
-        })
-        .await
+    scene.gone_from(&ranges, NAME).await
 }
 
 fn with_spec(mut object: Value, spec: Value) -> Value {

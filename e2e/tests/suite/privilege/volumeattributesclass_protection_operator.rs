@@ -4,11 +4,12 @@ use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use k8s_openapi::api::storage::v1::VolumeAttributesClass;
-use kube::api::{DeleteParams, Patch, PatchParams};
-use kube::{Api, ResourceExt};
+use kube::Api;
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::support::{DEADLINE, Scene};
+use super::{protected_again, unprotect};
+use crate::support::Scene;
 
 const FINALIZER: &str = "kubernetes.io/vac-protection";
 const NAME: &str = "e2e-protected";
@@ -19,22 +20,14 @@ pub(super) const NEEDS: &[&str] = &["persistentvolumeclaim-protection-operator"]
 pub(super) async fn live(scene: &Scene) -> Result<()> {
     let classes: Api<VolumeAttributesClass> = Api::all(scene.client.clone());
     apply(&scene.client, "", &class(NAME)).await?;
-    is_protected(scene, &classes).await?;
-    unprotect(&classes, NAME).await?;
-    is_protected(scene, &classes).await?;
+    protected_again(scene, &classes, NAME, FINALIZER).await?;
     scene.apply(&claim()).await?;
     classes.delete(NAME, &DeleteParams::default()).await.map(drop).context("delete the class")?;
     let going = classes.get(NAME).await?;
     ensure!(going.metadata.deletion_timestamp.is_some(), "a claim names it: {going:?}");
     scene.kubectl("delete pvc/data").await?;
     scene.gone::<PersistentVolumeClaim>("data").await?;
-    scene
-        .wait_until("the class has gone", DEADLINE, async || {
-            let left = classes.get_opt(NAME).await?;
-            ensure!(left.is_none(), "{left:?}");
-            Ok(())
-        })
-        .await
+    scene.gone_from(&classes, NAME).await
 }
 
 fn class(name: &str) -> Value {
@@ -46,21 +39,6 @@ fn claim() -> Value {
     let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
         "storageClassName": "e2e-none", "volumeAttributesClassName": NAME});
     json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec})
-}
-
-async fn unprotect(classes: &Api<VolumeAttributesClass>, name: &str) -> Result<()> {
-    let unprotected = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    classes.patch(name, &PatchParams::default(), &unprotected).await.map(drop).context("take the finalizer")
-}
-
-async fn is_protected(scene: &Scene, classes: &Api<VolumeAttributesClass>) -> Result<()> {
-    scene
-        .wait_until("the class is protected", DEADLINE, async || {
-            let class = classes.get(NAME).await?;
-            ensure!(class.finalizers().iter().any(|finalizer| finalizer == FINALIZER), "{class:?}");
-            Ok(())
-        })
-        .await
 }
 
 pub(super) async fn tamper(scene: &Scene) -> Result<String> {

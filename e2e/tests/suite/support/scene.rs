@@ -148,10 +148,18 @@ impl Scene {
         .await
     }
 
-    /// Waits until an object is gone.
+    /// Waits until an object of this namespace is gone.
     pub(crate) async fn gone<K: Namespaced>(&self, name: &str) -> Result<()> {
+        self.gone_from(&self.api::<K>(), name).await
+    }
+
+    /// Waits until an object is gone.
+    pub(crate) async fn gone_from<K>(&self, objects: &Api<K>, name: &str) -> Result<()>
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
         self.wait_until(&format!("{} {name} is gone", K::kind(&())), DEADLINE, async || {
-            let left = self.api::<K>().get_opt(name).await?;
+            let left = objects.get_opt(name).await?;
             ensure!(left.is_none(), "{left:?}");
             Ok(())
         })

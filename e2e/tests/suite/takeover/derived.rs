@@ -191,13 +191,7 @@ async fn make_anew(scene: &Scene, counted: &Scene) -> Result<()> {
     let (leaving, ..) = RANGES[2];
     scene.api::<Service>().delete(leaving, &DeleteParams::default()).await?;
     let ranges: Api<ServiceCIDR> = Api::all(scene.client.clone());
-    scene
-        .wait_until("the range has gone", DEADLINE, async || {
-            let left = ranges.get_opt(leaving).await?;
-            ensure!(left.is_none(), "{left:?}");
-            Ok(())
-        })
-        .await?;
+    scene.gone_from(&ranges, leaving).await?;
     range(scene, RANGES[2]).await
 }
 
