@@ -15,7 +15,8 @@ use std::ffi::OsString;
 use clap::builder::OsStringValueParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use shared::process::flags::{self, Exit, Flags, SharedFlags, parse_bool};
+use shared::process::flags::{self, Exit, Flags, parse_bool};
+use shared::process::run::several::{Several, Start};
 
 use crate::Operator;
 use controllers::Chosen;
@@ -26,28 +27,6 @@ const LEASE: &str = "kube-controller-manager";
 const PROGRAM: &str = "operators";
 /// The one flag of operators whose value is translated.
 const FEATURE_GATES: &str = "feature-gates";
-
-/// What the command line asks for.
-#[derive(Debug)]
-pub(crate) struct Configuration {
-    /// The controllers that run, in the order of upstream's names.
-    pub(crate) controllers: Vec<Start>,
-    /// The flags of the process itself: election, serving, client and logs.
-    pub(crate) shared: SharedFlags,
-    /// Whether each controller has the credentials of its own ServiceAccount.
-    pub(crate) own_credentials: bool,
-    /// Lines about controllers that do not run and flags without effect, with the reasons.
-    pub(crate) notes: Vec<String>,
-}
-
-/// One controller that runs.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Start {
-    /// The operator's name, such as `deployment-operator`.
-    pub(crate) operator: &'static str,
-    /// The arguments for the operator's own parser, such as `--concurrent-deployment-syncs=10`.
-    pub(crate) args: Vec<OsString>,
-}
 
 /// Runs kube-controller-manager's controllers in one process, with its flags
 #[derive(Debug, clap::Args)]
@@ -70,20 +49,16 @@ struct ProcessFlags {
 ///
 /// # Errors
 /// Help or the version is asked for, a flag or a value is invalid, or a controller is unknown or not available yet.
-pub(crate) fn parse(
-    args: impl IntoIterator<Item = OsString>,
-    operators: &'static [Operator],
-) -> Result<Configuration, Exit> {
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>, operators: &'static [Operator]) -> Result<Several, Exit> {
     let args: Vec<OsString> = args.into_iter().map(with_dashes).collect();
     let matches = flags::matches(&mut command(operators), &args)?;
     let Flags { own, shared } = flags::read::<ProcessFlags>(&matches)?;
     let gates = Gates::read(&own.feature_gates).map_err(|wrong| Exit::of_errors(&wrong))?;
     let Chosen { operators: chosen, notes: of_controllers } =
         controllers::choose(&own.controllers, &gates, operators).map_err(|wrong| Exit::of_errors(&wrong))?;
-    let start =
-        |operator: &'static Operator| Start { operator: operator.name, args: args_of(operator, &matches, &gates) };
+    let start = |operator: &Operator| Start { entry: operator.entry, args: args_of(operator, &matches, &gates) };
     let notes = of_controllers.into_iter().chain(gates.notes(operators)).chain(accepted::notes(&matches)).collect();
-    Ok(Configuration {
+    Ok(Several {
         controllers: chosen.into_iter().map(start).collect(),
         shared,
         own_credentials: own.use_service_account_credentials,

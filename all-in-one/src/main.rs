@@ -10,9 +10,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use command_line::Configuration;
 use shared::process::flags::Exit;
-use shared::process::run::several::{self, Entry, Several};
+use shared::process::run::several::{self, Entry};
 
 /// One operator of this program.
 struct Operator {
@@ -37,13 +36,13 @@ include!(concat!(env!("OUT_DIR"), "/operators.rs"));
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let configuration = match choose(&args) {
+    let several = match choose(&args) {
         Ok(Choice::One(operator)) => return (operator.main)(),
         Ok(Choice::Several) => command_line::parse(args, OPERATORS),
         Err(exit) => Err(exit),
     };
-    match configuration {
-        Ok(configuration) => several::main(asked(configuration)),
+    match several {
+        Ok(several) => several::main(several),
         Err(exit) => exit.print(),
     }
 }
@@ -64,13 +63,6 @@ fn choose(args: &[OsString]) -> Result<Choice, Exit> {
     }
 }
 
-/// The operators that the command line asks for.
-fn asked(Configuration { controllers, shared, own_credentials, notes }: Configuration) -> Several {
-    let entry = |operator: &str| OPERATORS.iter().find(|known| known.name == operator).map(|known| known.entry);
-    let controllers = controllers.into_iter().filter_map(|start| Some((entry(start.operator)?, start.args))).collect();
-    Several { controllers, shared, own_credentials, notes }
-}
-
 fn list() -> String {
     let width = OPERATORS.iter().map(|operator| operator.name.len()).max().unwrap_or_default();
     let rows = OPERATORS.iter().map(|Operator { name, about, .. }| format!("  {name:width$}  {about}\n"));
@@ -79,9 +71,8 @@ fn list() -> String {
 }
 
 fn unknown(name: &str) -> Exit {
-    let near = names::near(name, OPERATORS.iter().map(|operator| operator.name));
-    let near = near.map_or_else(String::new, |near| format!(", did you mean {near}?"));
-    Exit::of_errors(&[format!("there is no operator {name:?}{near} (operators help lists them all)")])
+    let hint = names::hint(name, OPERATORS.iter().map(|operator| operator.name));
+    Exit::of_errors(&[format!("there is no operator {name:?}{hint} (operators help lists them all)")])
 }
 
 #[cfg(test)]

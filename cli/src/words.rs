@@ -1,6 +1,7 @@
 //! Durations, numbers and lists in words.
 
 use jiff::Timestamp;
+use shared::api::names::edits;
 
 /// Names of a list that are shown.
 const NAMES: usize = 3;
@@ -61,26 +62,11 @@ pub fn line(text: &str) -> String {
 /// The most similar names, best first.
 pub fn nearest<'a>(name: &str, among: impl Iterator<Item = &'a str>, max: usize) -> Vec<String> {
     let limit = name.chars().count() / 3 + 1;
-    let mut near: Vec<(usize, &str)> = among.map(|other| (distance(name, other), other)).collect();
-    near.retain(|(distance, _)| *distance <= limit);
+    let mut near: Vec<(usize, &str)> = among.map(|other| (edits(name, other), other)).collect();
+    near.retain(|(edits, _)| *edits <= limit);
     near.sort_unstable();
     near.dedup();
     near.into_iter().take(max).map(|(_, name)| name.to_owned()).collect()
-}
-
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Why the apiserver did not do it.

@@ -204,6 +204,6 @@ fn unknown(asked: &str) -> Option<String> {
         return None;
     }
     let all = CONTROLLERS.iter().flat_map(|controller| std::iter::once(controller.name).chain(controller.alias));
-    let near = names::near(name, all).map_or_else(String::new, |near| format!(", did you mean {near}?"));
-    Some(format!("--controllers: {name:?} is not in the list of known controllers{near}"))
+    let hint = names::hint(name, all);
+    Some(format!("--controllers: {name:?} is not in the list of known controllers{hint}"))
 }

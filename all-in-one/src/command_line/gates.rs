@@ -111,9 +111,8 @@ fn known(name: &str) -> Option<&'static Known> {
 }
 
 fn unknown(name: &str) -> String {
-    let near = names::near(name, KNOWN.iter().map(|gate| gate.name));
-    let near = near.map_or_else(String::new, |near| format!(", did you mean {near}?"));
-    format!("unrecognized feature gate: {name}{near}")
+    let hint = names::hint(name, KNOWN.iter().map(|gate| gate.name));
+    format!("unrecognized feature gate: {name}{hint}")
 }
 
 /// Whether the operator's parser accepts this gate.

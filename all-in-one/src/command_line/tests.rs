@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use shared::process::flags::GoDuration;
+use shared::process::flags::{GoDuration, SharedFlags};
 
 use super::*;
 use crate::OPERATORS;
@@ -31,7 +31,7 @@ fn upstream() -> impl Iterator<Item = Upstream> {
     })
 }
 
-fn read(args: &str) -> Result<Configuration, Exit> {
+fn read(args: &str) -> Result<Several, Exit> {
     parse(std::iter::once("/operators").chain(args.split_whitespace()).map(OsString::from), OPERATORS)
 }
 
@@ -42,7 +42,7 @@ fn error(args: &str) -> String {
 }
 
 fn running(args: &str) -> Vec<&'static str> {
-    read(args).unwrap().controllers.into_iter().map(|start| start.operator).collect()
+    read(args).unwrap().controllers.into_iter().map(|start| start.entry.names.operator).collect()
 }
 
 /// In the order of the controllers' names.
@@ -54,11 +54,11 @@ fn all_but(left_out: &[&str]) -> Vec<&'static str> {
 }
 
 /// The arguments of each operator that has some, in a line.
-fn passed(configuration: &Configuration) -> Vec<String> {
+fn passed(configuration: &Several) -> Vec<String> {
     let with_args = configuration.controllers.iter().filter(|start| !start.args.is_empty());
     let line = |start: &Start| {
         let args: Vec<_> = start.args.iter().map(|arg| arg.to_string_lossy()).collect();
-        format!("{} {}", start.operator, args.join(" "))
+        format!("{} {}", start.entry.names.operator, args.join(" "))
     };
     with_args.map(line).collect()
 }

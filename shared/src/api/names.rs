@@ -1,4 +1,4 @@
-//! Names: what the apiserver accepts, and the rules by which one name is made from another.
+//! Names: what the apiserver accepts, the rules by which one name is made from another, and how far two are apart.
 //!
 //! Left out: the random suffix of `generateName`, which the apiserver appends.
 
@@ -45,6 +45,13 @@ pub fn pod_name_prefix(owner: &str) -> String {
     if is_pod_name_prefix(&prefix) { prefix } else { owner.to_owned() }
 }
 
+/// The name of the claim that is made for an ephemeral volume of a pod.
+///
+/// Upstream: `VolumeClaimName`, `staging/src/k8s.io/component-helpers/storage/ephemeral/ephemeral.go`.
+pub fn ephemeral_claim_name(pod: &str, volume: &str) -> String {
+    format!("{pod}-{volume}")
+}
+
 /// Whether a pod's name may begin with `prefix`.
 ///
 /// Upstream: `NameIsDNSSubdomain` with `prefix`, `staging/src/k8s.io/apimachinery/pkg/api/validation/generic.go`.
@@ -70,9 +77,44 @@ pub fn with_suffix(base: &str, suffix: &str, max: usize) -> String {
     format!("{}-{suffix}", &base[..cut])
 }
 
+/// How many characters must be put in, left out or replaced to make one of the other: the distance of Levenshtein.
+pub fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    // How far the part of `from` that was read is from each beginning of `to`.
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for read in from.chars() {
+        let mut replaced = row[0];
+        row[0] += 1;
+        for (at, wanted) in to.iter().enumerate() {
+            let replace = replaced + usize::from(read != *wanted);
+            replaced = row[at + 1];
+            row[at + 1] = replace.min(replaced + 1).min(row[at] + 1);
+        }
+    }
+    row[to.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        for (from, to, expected) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("abc", "abc", 0),
+            ("abc", "axc", 1),
+            ("abc", "ac", 1),
+            ("ac", "abc", 1),
+            ("job", "jobs", 1),
+            ("kitten", "sitting", 3),
+            ("äöü", "aou", 3),
+        ] {
+            assert_eq!(edits(from, to), expected, "{from} {to}");
+        }
+    }
 
     #[test]
     fn subdomains_are_labels_joined_by_dots() {

@@ -14,7 +14,7 @@ fn of_pod(manifest: &str) -> String {
 /// kubeadm's flags without those that begin so, and with others.
 ///
 /// Upstream: `getControllerManagerCommand`, `cmd/kubeadm/app/phases/controlplane/manifests.go`.
-fn kubeadm(without: &[&str], with: &str) -> Configuration {
+fn kubeadm(without: &[&str], with: &str) -> Several {
     let flags = of_pod(KUBEADM);
     let kept = flags.split_whitespace().filter(|flag| !without.iter().any(|start| flag.starts_with(start)));
     read(&format!("{} {with}", kept.collect::<Vec<_>>().join(" "))).unwrap()
@@ -25,9 +25,10 @@ fn line_of<'a>(lines: &'a [String], operator: &str) -> Option<&'a str> {
 }
 
 /// As the operator's own parser has it.
-fn node_cidrs(configuration: &Configuration) -> usize {
+fn node_cidrs(configuration: &Several) -> usize {
     use ::node_ipam_operator::flags::Flags;
-    let start = configuration.controllers.iter().find(|start| start.operator == "node-ipam-operator").unwrap();
+    let start =
+        configuration.controllers.iter().find(|start| start.entry.names.operator == "node-ipam-operator").unwrap();
     let args = std::iter::once(OsString::from("operators")).chain(start.args.iter().cloned());
     flags::parse::<Flags>("node-ipam-operator", args).unwrap().own.0.map_or(0, |sets| sets.len())
 }
@@ -151,7 +152,7 @@ fn k3ss_command_line_works_unchanged() {
     ))
     .unwrap();
     let left_out = [&GATED[..], &["bootstrap-signer-operator"]].concat();
-    let running: Vec<&str> = configuration.controllers.iter().map(|start| start.operator).collect();
+    let running: Vec<&str> = configuration.controllers.iter().map(|start| start.entry.names.operator).collect();
     assert_eq!(running, all_but(&left_out));
     assert!(!configuration.shared.leader.leader_elect && configuration.own_credentials);
     assert!(configuration.shared.serving.certificate().is_some());

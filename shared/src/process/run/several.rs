@@ -42,7 +42,7 @@ const RELEASE_MAX: Duration = Duration::from_secs(5);
 const LOOK_PERIOD: Duration = Duration::from_secs(3);
 
 /// An operator that may run in a process of several.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub names: Names,
     read: fn(Vec<OsString>) -> Result<Declare, Exit>,
@@ -63,20 +63,31 @@ fn read<O: Operator>(args: Vec<OsString>) -> Result<Declare, Exit> {
     Ok(Arc::new(move |setup| O::set_up(&own, setup)))
 }
 
+/// What a process with several controllers runs.
+#[derive(Debug)]
 pub struct Several {
-    /// The controllers, each with the flags of its operator.
-    pub controllers: Vec<(Entry, Vec<OsString>)>,
+    pub controllers: Vec<Start>,
+    /// The flags of the process itself: election, serving, client and logs.
     pub shared: SharedFlags,
     /// Whether each controller acts as the ServiceAccount of its operator.
     pub own_credentials: bool,
+    /// Lines about controllers that do not run and flags without effect, with the reasons.
     pub notes: Vec<String>,
+}
+
+/// One controller that runs.
+#[derive(Debug)]
+pub struct Start {
+    pub entry: Entry,
+    /// The arguments for the operator's own parser, such as `--concurrent-deployment-syncs=10`.
+    pub args: Vec<OsString>,
 }
 
 /// Runs the controllers until a signal stops them; the process's exit code says how it ended.
 pub fn main(several: Several) -> ExitCode {
     let Several { controllers, shared, own_credentials, notes } = several;
     let declared: Result<Vec<(Names, Declare)>, Exit> =
-        controllers.into_iter().map(|(entry, args)| Ok((entry.names, (entry.read)(args)?))).collect();
+        controllers.into_iter().map(|Start { entry, args }| Ok((entry.names, (entry.read)(args)?))).collect();
     match declared {
         Ok(declared) => {
             let running = run(declared, shared, own_credentials, notes);
