@@ -58,7 +58,7 @@ impl Reasoned for Plan {
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { cluster_info, tokens } = observed;
     let ClusterInfo { metadata, kubeconfig, signatures: has } = &**cluster_info;
-    let preconditions = Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) };
+    let preconditions = Preconditions::of(metadata);
     let Some(kubeconfig) = kubeconfig else {
         let (signatures, reason) = (BTreeMap::new(), Reason::NoKubeconfig);
         return Plan { signatures, preconditions, next: None, reason };

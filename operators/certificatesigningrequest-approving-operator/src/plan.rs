@@ -88,11 +88,10 @@ pub fn plan(observed: &Observed) -> Plan {
     };
     let approval =
         json!({ "type": APPROVED, "status": TRUE, "reason": AUTO_APPROVED, "message": permission.message() });
-    let (uid, version) = (request.metadata.uid, request.metadata.resource_version);
     Plan::Approve {
         permission: *permission,
         conditions: undecided.conditions.iter().cloned().chain([approval]).collect(),
-        preconditions: Preconditions { uid, resource_version: Some(version) },
+        preconditions: Preconditions::of(&request.metadata),
     }
 }
 

@@ -124,13 +124,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Some(end) = end(request) else { return Plan::Keep(Reason::NoEnd) };
     match end.at.remaining(0, now) {
         Some(left) => Plan::Wait { left, end },
-        None => Plan::Delete {
-            end,
-            preconditions: Preconditions {
-                uid: request.metadata.uid,
-                resource_version: Some(request.metadata.resource_version),
-            },
-        },
+        None => Plan::Delete { end, preconditions: Preconditions::of(&request.metadata) },
     }
 }
 

@@ -47,7 +47,7 @@ impl Writer {
 
     async fn write_status(&self, metadata: &Meta, status: &Status) -> anyhow::Result<()> {
         let (key, uid) = (&metadata.key, metadata.uid);
-        let preconditions = Preconditions { uid, resource_version: Some(metadata.resource_version) };
+        let preconditions = Preconditions::of(metadata);
         // The conditions of a request have no merge key.
         let patch = Patch::merge(&json!({ "status": status })).on_status();
         let control = self.ctx.for_key(key, uid);

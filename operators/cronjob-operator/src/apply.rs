@@ -169,7 +169,7 @@ impl Writer {
     /// Writes the status under the observed version; the apiserver answers 409 if there is a newer one.
     pub(crate) async fn write_status(&self, observed: &Observed, status: &CronJobStatus) -> anyhow::Result<()> {
         let meta = &observed.cron_job.metadata;
-        let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
+        let preconditions = Preconditions::of(meta);
         let status = Status {
             active: &status.active,
             last_schedule_time: status.last_schedule_time,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::resource::JOBS;
 use shared::following::cache::{Cache, IndexId, IndexValue};
@@ -46,17 +45,12 @@ pub(crate) struct Informers {
     pub(crate) jobs: Informer<Job>,
 }
 
-/// Upstream: `getJobsToBeReconciled`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
-fn controller_name(namespace: &str, name: &str) -> IndexValue {
-    IndexValue::Text(Text::new(Key::new(namespace, name).as_str()))
-}
-
 impl Caches {
     pub(crate) fn new() -> (Self, Informers) {
         let (cron_jobs, mut jobs) = (InformerBuilder::new(), InformerBuilder::<Job>::new());
         let jobs_by_controller_name = jobs.index(|job, emit| {
             if let Some(controller) = &job.metadata.controller {
-                emit(controller_name(job.metadata.namespace(), &controller.name));
+                emit(IndexValue::from(&Key::new(job.metadata.namespace(), &controller.name)));
             }
         });
         let (cron_jobs, jobs) = (cron_jobs.build(), jobs.build());
@@ -65,9 +59,10 @@ impl Caches {
         (caches, Informers { cron_jobs, jobs })
     }
 
+    /// Upstream: `getJobsToBeReconciled`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let cron_job = self.cron_jobs.get(key)?;
-        let jobs = self.jobs.by_index(self.jobs_by_controller_name, &controller_name(key.namespace(), key.name()));
+        let jobs = self.jobs.by_index(self.jobs_by_controller_name, &key.into());
         let edited_at = self.edits.last(cron_job.metadata.uid);
         Some(Observed { cron_job, jobs, missing: BTreeSet::new(), edited_at })
     }

@@ -162,7 +162,7 @@ impl Writer {
         let patch = Patch::operations(&rollback_patch(&rollback));
         let Rollback { to: _, event } = rollback;
         let meta = &deployment.metadata;
-        let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
+        let preconditions = Preconditions::of(meta);
         let written = self
             .control_of(deployment)
             .patch(&DEPLOYMENTS, &meta.key, preconditions, patch)

@@ -50,7 +50,7 @@ impl Writer {
     ) -> Result<(), ApiError> {
         let memory = &self.caches.memory;
         let meta = &observed.budget.metadata;
-        let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
+        let preconditions = Preconditions::of(meta);
         let patch = StatusPatch::new(&observed.budget.status, status);
         // The budget may have been deleted since it was observed, and nothing would forget this note.
         if self.caches.exists(&observed.budget) {

@@ -11,7 +11,6 @@ use shared::api::object::Key;
 use shared::controllers::endpoints::changes::service_changed;
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
-use shared::working::decisions::stage;
 use shared::working::queue::{Backoff, Cause, Queue};
 use shared::working::worker::{Controller, Requeue};
 
@@ -82,7 +81,7 @@ impl Controller for EndpointsController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let observed = self.caches.observe(key);
         let (observed, plan) = match next(&observed) {
-            Next::Act(plan) => (observed, plan),
+            Next::Execute(plan) => (observed, plan),
             Next::Ask(live_read) => {
                 self.ctx.decide(key, &live_read);
                 let observed = live_endpoints(self.ctx.control(), observed).await?;
@@ -102,9 +101,6 @@ impl Controller for EndpointsController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        match next(&self.caches.observe(key)) {
-            Next::Ask(live_read) => vec![stage(&live_read)],
-            Next::Act(plan) => vec![stage(&plan)],
-        }
+        vec![next(&self.caches.observe(key)).stage()]
     }
 }

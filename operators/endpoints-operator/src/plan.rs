@@ -20,11 +20,7 @@ use crate::objects::{ClusterIp, Endpoints, MANAGED_BY, Service, Subset, TRUNCATE
 use crate::observe::{Observed, Seen};
 pub use reasons::{Counts, Reason};
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum Next {
-    Ask(LiveRead<Reason>),
-    Act(Plan),
-}
+pub type Next = decisions::Next<Reason, Plan>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
@@ -81,7 +77,7 @@ pub fn next(observed: &Observed) -> Next {
     if matters && observed.endpoints == Seen::NotCached {
         return Next::Ask(LiveRead { step: "read its Endpoints", reason: Reason::NotCached });
     }
-    Next::Act(plan(observed))
+    Next::Execute(plan(observed))
 }
 
 pub fn plan(observed: &Observed) -> Plan {

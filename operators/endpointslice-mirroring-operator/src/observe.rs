@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::controllers::endpoints::endpointslice_tracker::EndpointSliceTracker;
-use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::cache::{Cache, IndexId};
 use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::objects::{EndpointSlice, Endpoints, MANAGED_BY, Service, labels};
@@ -37,10 +36,6 @@ pub(crate) struct Informers {
     pub(crate) endpoint_slices: Informer<EndpointSlice>,
 }
 
-fn service_value(service: &Key) -> IndexValue {
-    IndexValue::Text(Text::new(service.as_str()))
-}
-
 impl Caches {
     pub(crate) fn new() -> (Self, Informers) {
         let services = InformerBuilder::<Service>::new().build();
@@ -49,7 +44,7 @@ impl Caches {
         let own = format!("{}={MANAGED_BY}", labels::MANAGED_BY);
         let mut slices = InformerBuilder::<EndpointSlice>::new().labels(own);
         let endpoint_slices_by_service =
-            slices.index(|slice, emit| slice.service().iter().for_each(|service| emit(service_value(service))));
+            slices.index(|slice, emit| slice.service().iter().for_each(|service| emit(service.into())));
         let endpoint_slices = slices.build();
         let caches = Self {
             services: services.cache(),
@@ -75,7 +70,7 @@ impl Caches {
     /// Upstream: `endpointSlicesMirroredForService`,
     /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`.
     fn slices_of(&self, service: &Key) -> Vec<Arc<EndpointSlice>> {
-        let mut slices = self.endpoint_slices.by_index(self.endpoint_slices_by_service, &service_value(service));
+        let mut slices = self.endpoint_slices.by_index(self.endpoint_slices_by_service, &service.into());
         slices.retain(|slice| !slice.metadata.is_being_deleted() && !self.tracker.has_deleted(slice));
         slices
     }

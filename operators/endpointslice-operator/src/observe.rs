@@ -8,7 +8,7 @@ use shared::api::object::Key;
 use shared::api::time::Time;
 use shared::controllers::endpoints::select::ServicePods;
 use shared::controllers::endpoints::trigger_time_tracker::ServiceState;
-use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::cache::{Cache, IndexId};
 use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::memory::Memory;
@@ -66,16 +66,12 @@ pub(crate) struct Informers {
     pub(crate) endpoint_slices: Informer<EndpointSlice>,
 }
 
-fn service_value(service: &Key) -> IndexValue {
-    IndexValue::Text(Text::new(service.as_str()))
-}
-
 impl Caches {
     pub(crate) fn new() -> (Self, Informers) {
         let (service_pods, services, pods) = ServicePods::new();
         let mut slices = InformerBuilder::<EndpointSlice>::new().labels(format!("{}={MANAGED_BY}", labels::MANAGED_BY));
         let endpoint_slices_by_service =
-            slices.index(|slice, emit| slice.service().iter().for_each(|service| emit(service_value(service))));
+            slices.index(|slice, emit| slice.service().iter().for_each(|service| emit(service.into())));
         let endpoint_slices = slices.build();
         let nodes = InformerBuilder::<Node>::new().build();
         let caches = Self {
@@ -121,7 +117,7 @@ impl Caches {
     ///
     /// Upstream: `dropEndpointSlicesPendingDeletion`, `pkg/controller/endpointslice/endpointslice_controller.go`.
     fn slices_of(&self, service: &Key) -> Vec<Arc<EndpointSlice>> {
-        let mut slices = self.endpoint_slices.by_index(self.endpoint_slices_by_service, &service_value(service));
+        let mut slices = self.endpoint_slices.by_index(self.endpoint_slices_by_service, &service.into());
         slices.retain(|slice| !slice.metadata.is_being_deleted() && !self.memory.slices.has_deleted(slice));
         slices
     }

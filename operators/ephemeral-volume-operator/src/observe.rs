@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use shared::api::intern::Text;
 use shared::api::object::{Key, Kind, ObjectReference};
 use shared::api::resource::PODS;
 use shared::following::cache::{Cache, IndexId, IndexValue};
@@ -58,7 +57,7 @@ impl Caches {
     pub fn new() -> (Self, Informers) {
         let persistent_volume_claims = InformerBuilder::new().metadata_only().build();
         let mut pods = InformerBuilder::<Pod>::new().fields(PENDING);
-        let pods_by_claim = pods.index(|pod, emit| pod.claim_keys().for_each(|claim| emit(index_value(&claim))));
+        let pods_by_claim = pods.index(|pod, emit| pod.claim_keys().for_each(|claim| emit(IndexValue::from(&claim))));
         let pods = pods.build();
         let caches =
             Self { pods: pods.cache(), persistent_volume_claims: persistent_volume_claims.cache(), pods_by_claim };
@@ -96,10 +95,6 @@ impl Caches {
 
     /// The pods that have not started and have a volume for a claim of this name.
     pub(crate) fn pods_for(&self, claim: &Key) -> Vec<Arc<Pod>> {
-        self.pods.by_index(self.pods_by_claim, &index_value(claim))
+        self.pods.by_index(self.pods_by_claim, &claim.into())
     }
-}
-
-fn index_value(claim: &Key) -> IndexValue {
-    IndexValue::Text(Text::new(claim.as_str()))
 }

@@ -7,7 +7,6 @@ use std::fmt;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared::api::explain::Stage;
 use shared::api::json;
 use shared::api::list::list;
 use shared::api::object::{Key, ObjectReference};
@@ -18,22 +17,7 @@ use shared::working::decisions::{self, LiveRead, Reasoned};
 use crate::objects::pod::{ClaimTemplate, claim_key};
 use crate::observe::{Found, Observed};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// Read the pod, then plan again.
-    Ask(LiveRead<Reason>),
-    Execute(Plan),
-}
-
-impl Next {
-    /// The stage as `why` shows it.
-    pub fn stage(&self) -> Stage {
-        match self {
-            Self::Ask(live_read) => decisions::stage(live_read),
-            Self::Execute(plan) => decisions::stage(plan),
-        }
-    }
-}
+pub type Next = decisions::Next<Reason, Plan>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {

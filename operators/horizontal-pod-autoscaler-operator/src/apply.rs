@@ -178,7 +178,7 @@ impl Writer {
         status: &AutoscalerStatus,
     ) -> Result<(), ApiError> {
         let meta = &autoscaler.metadata;
-        let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
+        let preconditions = Preconditions::of(meta);
         let control = self.ctx.for_key(&meta.key, meta.uid);
         let written = control.patch_status(&HORIZONTAL_POD_AUTOSCALERS, &meta.key, preconditions, status).await;
         if let Err(error) = &written

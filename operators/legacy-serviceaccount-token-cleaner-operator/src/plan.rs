@@ -95,13 +95,10 @@ pub fn plan(observed: &Observed, period: Duration, now: Timestamp) -> Plan {
     if let Some(pod) = used_by {
         return Plan::Keep(Reason::UsedByPod { pod: pod.clone() });
     }
-    let uid = token.metadata.uid;
+    let metadata = &token.metadata;
     match token.day(INVALID_SINCE).read() {
-        Some(since) => {
-            let resource_version = Some(token.metadata.resource_version);
-            Plan::Delete { since, preconditions: Preconditions { uid, resource_version } }
-        }
-        None => Plan::Mark { since: Day::of(now), uid, last_used: token.day(LAST_USED).read() },
+        Some(since) => Plan::Delete { since, preconditions: Preconditions::of(metadata) },
+        None => Plan::Mark { since: Day::of(now), uid: metadata.uid, last_used: token.day(LAST_USED).read() },
     }
 }
 

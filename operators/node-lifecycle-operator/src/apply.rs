@@ -76,7 +76,7 @@ impl Writer {
             Change::Taint { add, remove, ends_turn } => {
                 // One write for taints and labels: a new node needs both.
                 let body = taints_patch(node, (&add, &remove), &labels, self.ctx.now());
-                let tainted = self.write(node, as_read(node), Patch::merge(&body)).await;
+                let tainted = self.write(node, Preconditions::of(&node.metadata), Patch::merge(&body)).await;
                 if ends_turn && matches!(tainted, Ok(true)) {
                     self.caches.memory.end_turn(key);
                     self.metrics.evicted(&node.zone());
@@ -99,7 +99,8 @@ impl Writer {
     async fn silence(&self, node: &Node, conditions: &[&str], was_ready: bool) -> anyhow::Result<()> {
         let body = silent_status(node, conditions, self.ctx.now());
         let patch = Patch::strategic(&body).on_status();
-        let exists = self.write(node, as_read(node), patch).await.context("cannot change conditions")?;
+        let exists =
+            self.write(node, Preconditions::of(&node.metadata), patch).await.context("cannot change conditions")?;
         if exists && was_ready {
             let name = node.metadata.name();
             let message = format!("Node {name} status is now: {NODE_NOT_READY}");
@@ -161,11 +162,10 @@ impl Writer {
 
     /// Upstream: `MarkPodsNotReady`, `pkg/controller/util/node/controller_utils.go`.
     async fn mark(&self, node: &Node, pod: &Pod) -> anyhow::Result<()> {
-        let (key, uid) = (&pod.metadata.key, pod.metadata.uid);
-        let state = Preconditions { uid, resource_version: Some(pod.metadata.resource_version) };
+        let key = &pod.metadata.key;
         let patch = Patch::strategic(&not_ready_status(self.ctx.now())).on_status();
         let control = self.ctx.for_key(&node.metadata.key, node.metadata.uid);
-        let marked = control.patch(&PODS, key, state, patch).await.unless_gone();
+        let marked = control.patch(&PODS, key, Preconditions::of(&pod.metadata), patch).await.unless_gone();
         if marked.with_context(|| format!("cannot mark pod {key} as not ready"))?.is_some() {
             tracing::info!(pod = %key, node = %node.metadata.key, "marked pod of a lost node as not ready");
             let message = "Node is not ready".to_owned();
@@ -188,9 +188,4 @@ pub(crate) fn apply_round(memory: &Memory, nodes: &Queue, metrics: &NodeMetrics,
     for node in &sync {
         nodes.add(node, Cause::Event);
     }
-}
-
-/// Preconditions for the state that was read: conditions and taints are decided on it.
-fn as_read(node: &Node) -> Preconditions {
-    Preconditions { uid: node.metadata.uid, resource_version: Some(node.metadata.resource_version) }
 }

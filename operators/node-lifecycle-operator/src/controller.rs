@@ -97,7 +97,7 @@ impl Controller for NodeController {
         let Some(mut observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
         let began = self.ctx.now();
         let plan = match next(&observed, &self.config, began) {
-            Next::Act(plan) => plan,
+            Next::Execute(plan) => plan,
             Next::Ask(live_read) => {
                 self.ctx.decide(key, &live_read);
                 self.writer.ask(&observed, &self.config, began).await?;

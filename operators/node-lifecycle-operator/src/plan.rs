@@ -17,13 +17,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::api::condition::UNKNOWN;
-use shared::api::explain::Stage;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::Uid;
 use shared::api::taint::{KnownTaint, NOT_READY, UNREACHABLE};
 use shared::api::time::Time;
-use shared::working::decisions::{self, LiveRead, Reasoned, stage};
+use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::memory::{Known, Look, Turn};
 use crate::objects::{Node, OF_KUBELET, Ready};
@@ -55,27 +54,13 @@ pub enum Change {
     Taint { add: Vec<KnownTaint>, remove: Vec<KnownTaint>, ends_turn: bool },
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum Next<P> {
-    /// A live read, after which it is decided.
-    Ask(LiveRead<Question>),
-    Act(P),
-}
-
-impl<P: Reasoned> Next<P> {
-    pub fn stage(&self) -> Stage {
-        match self {
-            Self::Ask(live_read) => stage(live_read),
-            Self::Act(plan) => stage(plan),
-        }
-    }
-}
+pub type Next<P> = decisions::Next<Question, P>;
 
 /// The next stage for a node: its plan, but before it becomes Unknown its Lease is read live, because the cache may lag.
 pub fn next(observed: &Observed, config: &Config, now: Timestamp) -> Next<Plan> {
     let plan = plan(observed, config, now);
     if !matches!(plan.change, Change::Silence { .. }) {
-        return Next::Act(plan);
+        return Next::Execute(plan);
     }
     let heard = Time::of(observed.known.map_or(now, |known| known.heard));
     Next::Ask(LiveRead { step: "read its lease", reason: Question::Renewed { heard } })

@@ -41,7 +41,7 @@ impl Writer {
     /// Upstream: `PatchPVCStatus`, `pkg/volume/util/resize_util.go`.
     async fn annotate(&self, claim: &PersistentVolumeClaim, plugin: InTreePlugin) -> anyhow::Result<()> {
         let metadata = &claim.metadata;
-        let preconditions = Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) };
+        let preconditions = Preconditions::of(metadata);
         let control = self.ctx.for_key(&metadata.key, metadata.uid);
         let patch = Patch::strategic(&resizer(plugin)).on_status();
         let patched = control.patch(&PERSISTENT_VOLUME_CLAIMS, &metadata.key, preconditions, patch).await;

@@ -5,29 +5,13 @@
 use std::fmt;
 
 use serde::Serialize;
-use shared::api::explain::Stage;
 use shared::controllers::csi_migration::InTreePlugin;
 use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::PersistentVolumeClaim;
 use crate::observe::{Live, Observed};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// Read the volume, then plan again.
-    Ask(LiveRead<Reason>),
-    Execute(Plan),
-}
-
-impl Next {
-    /// The stage as `why` shows it.
-    pub fn stage(&self) -> Stage {
-        match self {
-            Self::Ask(live_read) => decisions::stage(live_read),
-            Self::Execute(plan) => decisions::stage(plan),
-        }
-    }
-}
+pub type Next = decisions::Next<Reason, Plan>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {

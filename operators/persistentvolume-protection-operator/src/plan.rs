@@ -5,30 +5,14 @@
 use std::fmt;
 
 use serde::Serialize;
-use shared::api::explain::Stage;
-use shared::controllers::protection::{State, exactly};
+use shared::controllers::protection::State;
 use shared::working::control::Preconditions;
 use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::{LiveVolume, PROTECTION};
 use crate::observe::{Live, Observed};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// Read the volume, then plan again.
-    Ask(LiveRead<Reason>),
-    Execute(Plan),
-}
-
-impl Next {
-    /// The stage as `why` shows it.
-    pub fn stage(&self) -> Stage {
-        match self {
-            Self::Ask(live_read) => decisions::stage(live_read),
-            Self::Execute(plan) => decisions::stage(plan),
-        }
-    }
-}
+pub type Next = decisions::Next<Reason, Plan>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
@@ -81,7 +65,7 @@ pub fn plan(observed: &Observed) -> Next {
     let Observed { volume, live } = observed;
     let kept = |reason| Next::Execute(Plan::Keep(reason));
     match PROTECTION.state(&volume.metadata) {
-        State::Unprotected => Next::Execute(Plan::Add { preconditions: exactly(&volume.metadata) }),
+        State::Unprotected => Next::Execute(Plan::Add { preconditions: Preconditions::of(&volume.metadata) }),
         State::Protected => kept(Reason::Protected),
         State::LetGo => kept(Reason::LetGo),
         State::Candidate => match live {
@@ -100,7 +84,7 @@ fn plan_deletion(live: &LiveVolume) -> Plan {
         let claim = live.claim().map(|claim| claim.as_str().to_owned());
         return Plan::Keep(Reason::Bound { claim });
     }
-    Plan::Remove { preconditions: exactly(&live.metadata), phase: live.status.phase.clone() }
+    Plan::Remove { preconditions: Preconditions::of(&live.metadata), phase: live.status.phase.clone() }
 }
 
 impl fmt::Display for Plan {

@@ -43,7 +43,7 @@ impl Caches {
     pub fn new() -> (Self, Informers) {
         let persistent_volume_claims = InformerBuilder::new().metadata_only().build();
         let mut pods = InformerBuilder::<Pod>::new();
-        let pods_by_claim = pods.index(|pod, emit| pod.claim_keys().for_each(|claim| emit(index_value(&claim))));
+        let pods_by_claim = pods.index(|pod, emit| pod.claim_keys().for_each(|claim| emit(IndexValue::from(&claim))));
         let pods = pods.build();
         let caches = Self {
             persistent_volume_claims: persistent_volume_claims.cache(),
@@ -58,7 +58,7 @@ impl Caches {
         let claim = self.persistent_volume_claims.get(key)?;
         let mut cached = Vec::new();
         if claim.metadata.is_being_deleted() {
-            cached = self.pods.by_index(self.pods_by_claim, &index_value(key));
+            cached = self.pods.by_index(self.pods_by_claim, &key.into());
             cached.retain(|pod| pod.uses(&claim));
         }
         Some(Observed { claim, cached, live: None })
@@ -78,10 +78,6 @@ impl Caches {
         let using = pods.iter().filter(|pod| pod.uses(&claim)).cloned().collect();
         Ok(Observed { claim, cached, live: Some(using) })
     }
-}
-
-fn index_value(claim: &Key) -> IndexValue {
-    IndexValue::Text(Text::new(claim.as_str()))
 }
 
 async fn pods_with_claims(control: &Control, namespace: &str) -> Result<Arc<[Arc<Pod>]>, ApiError> {

@@ -6,9 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
-use shared::api::explain::Stage;
 use shared::api::list::list;
-use shared::controllers::protection::{State, exactly};
+use shared::controllers::protection::State;
 use shared::working::control::Preconditions;
 use shared::working::decisions::{self, LiveRead, Reasoned};
 
@@ -16,22 +15,7 @@ use crate::objects::PROTECTION;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// List the pods, then plan again.
-    Ask(LiveRead<Reason>),
-    Execute(Plan),
-}
-
-impl Next {
-    /// The stage as `why` shows it.
-    pub fn stage(&self) -> Stage {
-        match self {
-            Self::Ask(live_read) => decisions::stage(live_read),
-            Self::Execute(plan) => decisions::stage(plan),
-        }
-    }
-}
+pub type Next = decisions::Next<Reason, Plan>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
@@ -89,7 +73,7 @@ impl Reasoned for Plan {
 /// Upstream: `isBeingUsedWith`.
 pub fn plan(observed: &Observed) -> Next {
     let Observed { claim, cached, live } = observed;
-    let preconditions = exactly(&claim.metadata);
+    let preconditions = Preconditions::of(&claim.metadata);
     Next::Execute(match PROTECTION.state(&claim.metadata) {
         State::Unprotected => Plan::Add { preconditions },
         State::Protected => Plan::Keep(Reason::Protected),

@@ -52,7 +52,7 @@ impl Writer {
     /// the charge of a creation.
     pub(crate) async fn write_status(&self, observed: &Observed, status: &QuotaStatus) -> Result<(), ApiError> {
         let meta = &observed.quota.metadata;
-        let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
+        let preconditions = Preconditions::of(meta);
         let patch = StatusPatch::new(&observed.quota.status, status);
         let control = self.ctx.for_key(&meta.key, meta.uid);
         self.caches.charges.writes(&meta.key, &status.used);

@@ -63,7 +63,7 @@ pub(crate) struct Informers {
 fn under(namespace: &str, named: &AccountName) -> IndexValue {
     match named.uid {
         Some(uid) => IndexValue::Uid(uid),
-        None => IndexValue::Text(Text::new(named.key_in(namespace).as_str())),
+        None => IndexValue::from(&named.key_in(namespace)),
     }
 }
 

@@ -102,7 +102,7 @@ pub fn plan(observed: &Observed) -> Plan {
         return Plan::Keep(reason);
     }
     let metadata = &token.metadata;
-    let preconditions = Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) };
+    let preconditions = Preconditions::of(metadata);
     let named = || metadata.annotations.name.clone();
     let account = match *account {
         Account::Exists(uid) => uid,

@@ -74,7 +74,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         (Expiration::At(end), None) => Reason::Expired { expired: Time::of(end) },
         (Expiration::Unreadable, _) => Reason::UnreadableExpiration,
     };
-    let preconditions = Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) };
+    let preconditions = Preconditions::of(metadata);
     Plan::Delete { reason, preconditions }
 }
 

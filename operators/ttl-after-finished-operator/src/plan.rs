@@ -80,13 +80,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let expires = Time::from_second(end.second().saturating_add(ttl_seconds.into()));
     match end.remaining(ttl_seconds.into(), now) {
         Some(left) => Plan::Wait { left, expires },
-        None => Plan::Delete {
-            expired: expires,
-            preconditions: Preconditions {
-                uid: job.metadata.uid,
-                resource_version: Some(job.metadata.resource_version),
-            },
-        },
+        None => Plan::Delete { expired: expires, preconditions: Preconditions::of(&job.metadata) },
     }
 }
 

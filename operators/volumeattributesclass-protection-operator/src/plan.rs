@@ -5,31 +5,15 @@
 use std::fmt;
 
 use serde::Serialize;
-use shared::api::explain::Stage;
 use shared::api::list::list;
-use shared::controllers::protection::{State, exactly};
+use shared::controllers::protection::State;
 use shared::working::control::Preconditions;
 use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::PROTECTION;
 use crate::observe::{Observed, Users};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// List claims and volumes, then plan again.
-    Ask(LiveRead<Reason>),
-    Execute(Plan),
-}
-
-impl Next {
-    /// The stage as `why` shows it.
-    pub fn stage(&self) -> Stage {
-        match self {
-            Self::Ask(live_read) => decisions::stage(live_read),
-            Self::Execute(plan) => decisions::stage(plan),
-        }
-    }
-}
+pub type Next = decisions::Next<Reason, Plan>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
@@ -93,7 +77,7 @@ impl Reasoned for Plan {
 /// Upstream relies on its caches.
 pub fn plan(observed: &Observed) -> Next {
     let Observed { class, cached, live } = observed;
-    let preconditions = exactly(&class.metadata);
+    let preconditions = Preconditions::of(&class.metadata);
     Next::Execute(match PROTECTION.state(&class.metadata) {
         State::Unprotected => Plan::Add { preconditions },
         State::Protected => Plan::Keep(Reason::Protected),

@@ -7,11 +7,14 @@
 use anyhow::Context;
 use serde_json::json;
 
-use crate::api::object::{Key, Meta};
+use crate::api::object::{Key, Meta, Object};
 use crate::api::resource::Resource;
+use crate::following::cache::Change;
 use crate::transport::api_error::ResultExt;
 use crate::working::context::ControllerContext;
 use crate::working::control::{Patch, Preconditions};
+use crate::working::effect::Effect;
+use crate::working::queue::Cause;
 
 #[derive(Clone, Debug)]
 pub struct Protection {
@@ -32,8 +35,7 @@ pub enum State {
 }
 
 impl State {
-    /// Whether a sync may write.
-    pub const fn is_due(self) -> bool {
+    const fn may_write(self) -> bool {
         match self {
             Self::Unprotected | Self::Candidate => true,
             Self::Protected | Self::LetGo => false,
@@ -42,7 +44,7 @@ impl State {
 }
 
 impl Protection {
-    pub fn state(&self, metadata: &Meta) -> State {
+    pub fn state<A>(&self, metadata: &Meta<A>) -> State {
         let has_finalizer = metadata.finalizers.iter().any(|finalizer| finalizer == self.finalizer);
         match (metadata.is_being_deleted(), has_finalizer) {
             (false, false) => State::Unprotected,
@@ -50,6 +52,15 @@ impl Protection {
             (true, true) => State::Candidate,
             (true, false) => State::LetGo,
         }
+    }
+
+    /// The object is synced if the sync may write to it.
+    ///
+    /// Upstream: `pvAddedUpdated`, `pvcAddedUpdated` and `vacAddedUpdated`.
+    pub fn changed<T: Object>(&self, change: Change<'_, T>) -> Vec<Effect> {
+        let metadata = change.existing().map(|object| object.meta());
+        let due = metadata.filter(|metadata| self.state(metadata).may_write());
+        due.map(|metadata| Effect::Enqueue(metadata.key.clone(), Cause::Event)).into_iter().collect()
     }
 
     /// Adds the finalizer.
@@ -88,9 +99,4 @@ impl Protection {
         let patched = ctx.for_key(key, preconditions.uid).patch(&self.resource, key, preconditions, patch).await;
         Ok(patched.unless_gone()?.is_some())
     }
-}
-
-/// The preconditions of a write that is decided on exactly this state.
-pub const fn exactly(metadata: &Meta) -> Preconditions {
-    Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) }
 }

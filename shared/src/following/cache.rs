@@ -21,6 +21,12 @@ pub enum IndexValue {
     Text(Text),
 }
 
+impl From<&Key> for IndexValue {
+    fn from(key: &Key) -> Self {
+        Self::Text(Text::new(key.as_str()))
+    }
+}
+
 /// The handle of an index of one cache; [`Indices::add`] gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexId(usize);

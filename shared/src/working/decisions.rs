@@ -22,7 +22,7 @@ use crate::api::intern::Text;
 use crate::api::object::{Key, Kind, ResourceVersion};
 use crate::api::resource::Resource;
 
-pub use self::reason::{LiveRead, Reason, Reasoned};
+pub use self::reason::{LiveRead, Next, Reason, Reasoned};
 
 /// A key keeps this many records.
 const OF_KEY_MAX: usize = 4;

@@ -85,7 +85,7 @@ pub fn plan_stale(observed: &StalePod, now: Timestamp) -> StalePlan {
     {
         return StalePlan::Wait { left, due: Time::from_second(since.second().saturating_add(STALE_SECONDS)) };
     }
-    let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
+    let preconditions = Preconditions::of(meta);
     StalePlan::Clear { preconditions, generation: meta.generation, since: target.since }
 }
 

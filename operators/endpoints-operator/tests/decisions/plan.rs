@@ -225,7 +225,7 @@ fn the_apiserver_is_asked_where_it_matters() {
     let check = |world: World, expected: bool| {
         let unseen = Observed { endpoints: Seen::NotCached, ..world.observed() };
         assert_eq!(matches!(next(&unseen), Next::Ask(_)), expected);
-        assert!(matches!(next(&world.observed()), Next::Act(_)));
+        assert!(matches!(next(&world.observed()), Next::Execute(_)));
     };
     check(World::new(service(), pods(1, 0)), true);
     check(World { service: None, pods: Vec::new(), endpoints: None }, true);

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use shared::api::names::ephemeral_claim_name;
 use shared::api::object::{Key, Meta};
 use shared::api::resource::PODS;
 
@@ -25,10 +26,8 @@ impl Pod {
 }
 
 /// The claim of an ephemeral volume.
-///
-/// Upstream: `VolumeClaimName`, `k8s.io/component-helpers/storage/ephemeral/ephemeral.go`.
 pub fn claim_key(pod: &Key, volume: &str) -> Key {
-    Key::new(pod.namespace(), &format!("{}-{volume}", pod.name()))
+    Key::new(pod.namespace(), &ephemeral_claim_name(pod.name(), volume))
 }
 
 /// A pod with the templates of its ephemeral volumes.

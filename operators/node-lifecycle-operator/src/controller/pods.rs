@@ -25,7 +25,7 @@ impl Controller for PodsController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.caches.observe_pods(key) else { return Ok(Requeue::Done) };
         let plan = match next_pods(&observed) {
-            Next::Act(plan) => plan,
+            Next::Execute(plan) => plan,
             Next::Ask(live_read) => {
                 self.ctx.decide(key, &live_read);
                 plan_pods(&live_pods(self.ctx.control(), key).await?)

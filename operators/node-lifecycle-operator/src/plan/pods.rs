@@ -24,7 +24,7 @@ pub struct PodsPlan {
 /// The next stage for the pods of a node: a list of them, unless none can need a mark.
 pub fn next_pods(observed: &ObservedPods) -> Next<PodsPlan> {
     let ObservedPods { node, is_marked } = observed;
-    let none = |reason| Next::Act(PodsPlan { mark: Vec::new(), reason });
+    let none = |reason| Next::Execute(PodsPlan { mark: Vec::new(), reason });
     if !node.is_lost() {
         none(PodsReason::NotLost)
     } else if *is_marked {

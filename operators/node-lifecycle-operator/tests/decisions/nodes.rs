@@ -53,7 +53,7 @@ fn nobody_is_judged_by_a_first_look_or_by_a_cache_alone() {
 
     let read = |observed: &Observed| match next(observed, &CONFIG, NOW) {
         Next::Ask(live_read) => Some(live_read.to_string()),
-        Next::Act(_) => None,
+        Next::Execute(_) => None,
     };
     let silent = silent_for(&of("True"), 51);
     assert_eq!(read(&silent).as_deref(), Some("read its lease (not heard from since 2026-01-01T11:59:09Z)"));

@@ -2,7 +2,6 @@
 
 use shared::following::cache::Change;
 use shared::working::effect::Effect;
-use shared::working::queue::Cause;
 
 use crate::objects::{PROTECTION, PersistentVolume};
 
@@ -10,6 +9,5 @@ use crate::objects::{PROTECTION, PersistentVolume};
 ///
 /// Upstream: `pvAddedUpdated`, `pkg/controller/volume/pvprotection/pv_protection_controller.go`.
 pub fn persistent_volume_changed(change: Change<'_, PersistentVolume>) -> Vec<Effect> {
-    let due = change.existing().filter(|volume| PROTECTION.state(&volume.metadata).is_due());
-    due.map(|volume| Effect::Enqueue(volume.metadata.key.clone(), Cause::Event)).into_iter().collect()
+    PROTECTION.changed(change)
 }

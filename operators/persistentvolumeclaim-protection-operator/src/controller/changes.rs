@@ -11,8 +11,7 @@ use crate::observe::Caches;
 
 /// Upstream: `pvcAddedUpdated`, `pkg/controller/volume/pvcprotection/pvc_protection_controller.go`.
 pub fn claim_changed(change: Change<'_, PersistentVolumeClaim>) -> Vec<Effect> {
-    let due = change.existing().filter(|claim| PROTECTION.state(&claim.metadata).is_due());
-    due.map(|claim| Effect::Enqueue(claim.metadata.key.clone(), Cause::Event)).into_iter().collect()
+    PROTECTION.changed(change)
 }
 
 impl Caches {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
+use shared::api::names::ephemeral_claim_name;
 use shared::api::object::{Key, Meta};
 use shared::api::resource::PODS;
 
@@ -16,8 +17,6 @@ pub struct Pod {
     /// The names of the claims that its volumes name.
     pub claims: Box<[Box<str>]>,
     /// The names of the claims that are made for its ephemeral volumes.
-    ///
-    /// Upstream: `VolumeClaimName`, `staging/src/k8s.io/component-helpers/storage/ephemeral/ephemeral.go`.
     pub ephemeral_claims: Box<[Box<str>]>,
 }
 
@@ -91,7 +90,7 @@ impl<'de> Deserialize<'de> for Pod {
         let claims = named.map(|claim| Box::from(&*claim.claim_name)).collect();
         let ephemeral = volumes.iter().filter(|volume| volume.ephemeral.is_some());
         let ephemeral_claims =
-            ephemeral.map(|volume| format!("{}-{}", metadata.name(), volume.name).into_boxed_str()).collect();
+            ephemeral.map(|volume| ephemeral_claim_name(metadata.name(), &volume.name).into_boxed_str()).collect();
         Ok(Self { is_scheduled: !node_name.is_empty(), claims, ephemeral_claims, metadata })
     }
 }

@@ -12,8 +12,7 @@ use crate::observe::Caches;
 
 /// Upstream: `vacAddedUpdated`, `pkg/controller/volume/vacprotection/vac_protection_controller.go`.
 pub fn class_changed(change: Change<'_, VolumeAttributesClass>) -> Vec<Effect> {
-    let due = change.existing().filter(|class| PROTECTION.state(&class.metadata).is_due());
-    due.map(|class| Effect::Enqueue(class.metadata.key.clone(), Cause::Event)).into_iter().collect()
+    PROTECTION.changed(change)
 }
 
 impl Caches {

@@ -58,7 +58,7 @@ pub async fn renumber(control: KeyControl<'_>, revision: &ControllerRevision, to
         revision: i64,
     }
     let meta = &revision.metadata;
-    let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
+    let preconditions = Preconditions::of(meta);
     let patch = Patch::merge(&Number { revision: to });
     control.patch(&CONTROLLER_REVISIONS, &meta.key, preconditions, patch).await.map(drop)
 }
@@ -73,7 +73,7 @@ pub async fn label(
     value: &str,
 ) -> Result<(), ApiError> {
     let meta = &revision.metadata;
-    let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
+    let preconditions = Preconditions::of(meta);
     let patch = Patch::merge(&serde_json::json!({ "metadata": { "labels": { name: value } } }));
     control.patch(&CONTROLLER_REVISIONS, &meta.key, preconditions, patch).await.map(drop)
 }

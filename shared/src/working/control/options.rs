@@ -5,7 +5,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::object::{ResourceVersion, Uid};
+use crate::api::object::{Meta, ResourceVersion, Uid};
 
 /// What happens to the dependents of a deleted object. Upstream: `DeletionPropagation`,
 /// staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
@@ -26,6 +26,13 @@ pub struct Preconditions<U = Uid, V = ResourceVersion> {
     pub uid: U,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<V>,
+}
+
+impl Preconditions {
+    /// The preconditions of a write that is decided on exactly this state of an object.
+    pub const fn of<A>(metadata: &Meta<A>) -> Self {
+        Self { uid: metadata.uid, resource_version: Some(metadata.resource_version) }
+    }
 }
 
 impl From<Uid> for Preconditions {

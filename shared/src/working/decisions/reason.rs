@@ -6,6 +6,8 @@ use std::fmt::{self, Display};
 
 use serde::Serialize;
 
+use super::stage;
+use crate::api::explain::Stage;
 use crate::api::object::Object;
 use crate::api::owner::Claim;
 
@@ -40,6 +42,24 @@ impl<R: Reason> Display for LiveRead<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { step, reason } = self;
         write!(f, "{step} ({reason})")
+    }
+}
+
+/// The next stage of a sync whose plan may need a live read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next<R, P> {
+    /// Read it, then plan again.
+    Ask(LiveRead<R>),
+    Execute(P),
+}
+
+impl<R: Reason, P: Reasoned> Next<R, P> {
+    /// The stage as `preview` shows it.
+    pub fn stage(&self) -> Stage {
+        match self {
+            Self::Ask(live_read) => stage(live_read),
+            Self::Execute(plan) => stage(plan),
+        }
     }
 }
 
