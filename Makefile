@@ -66,10 +66,10 @@ help: ## This list
 ##@ Seeing it work
 
 .PHONY: run
-run: needs build-tools ## A local cluster with every operator, and a Deployment rolling out; Ctrl-C ends it all
+run: needs build-tools ## A local cluster with all controllers in one process, and a Deployment rolling out; RUN=--each for a process each; Ctrl-C ends it all
 	@echo "Building the operators and a local cluster's programs. The first time this takes several minutes."
 	@$(side-by-side) build-programs build-e2e
-	$(DEBUG)/e2e run
+	$(DEBUG)/e2e run $(RUN)
 
 .PHONY: bench
 bench: build build-bench ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services, garbage, sets, nodes, identity, quota or all for other steps

@@ -44,6 +44,9 @@ pub(crate) struct BenchOptions {
     /// Whether every operator runs from the program of all, so that they share its pages.
     #[arg(long)]
     pub(crate) one_program: bool,
+    /// Whether all operators are one process, which takes the place of kube-controller-manager.
+    #[arg(long, conflicts_with = "one_program")]
+    pub(crate) one_process: bool,
     /// Whether the contestants elect leaders; unless given, only where all operators are measured.
     #[arg(long, action = clap::ArgAction::Set)]
     pub(crate) leader_elect: Option<bool>,

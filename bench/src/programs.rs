@@ -21,8 +21,16 @@ impl Programs {
     /// Installs an operator, and says how it is run: by its own program or by that of all.
     pub(crate) async fn install(&self, name: &str, one_program: bool, cluster: &Cluster) -> Result<OperatorSpec> {
         let account = cluster.install(&self.manifests.join(name)).await?;
-        let program = self.bin.join(if one_program { ALL_IN_ONE } else { name });
-        let program = std::path::absolute(program).context("find the operators")?;
+        let program = self.program(if one_program { ALL_IN_ONE } else { name })?;
         Ok(OperatorSpec::new(name, program, &account))
+    }
+
+    /// The program of all operators.
+    pub(crate) fn all_in_one(&self) -> Result<PathBuf> {
+        self.program(ALL_IN_ONE)
+    }
+
+    fn program(&self, name: &str) -> Result<PathBuf> {
+        std::path::absolute(self.bin.join(name)).context("find the operators")
     }
 }

@@ -101,7 +101,11 @@ fn together(operators: &[String]) -> String {
 /// How the contestants run, where that is a choice.
 fn how(options: &BenchOptions) -> String {
     let leases = if options.is_leader_elected() { "All elect leaders" } else { "Nobody elects leaders" };
-    let program = if options.one_program { "; every operator runs from the program of all" } else { "" };
+    let program = match options {
+        BenchOptions { one_process: true, .. } => "; the operators are one process",
+        BenchOptions { one_program: true, .. } => "; every operator runs from the program of all",
+        BenchOptions { .. } => "",
+    };
     format!("{leases}{program}.")
 }
 

@@ -2,6 +2,7 @@
 //! Left out: its work, which is the steps'.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use e2e::cluster::{Cluster, ControllerManager, Part};
@@ -19,6 +20,8 @@ pub(crate) struct Running {
     names: Vec<String>,
     flags: Flags,
     leader_elect: bool,
+    /// What the operators run from where all are one process, which takes the place of kube-controller-manager.
+    one_process: Option<PathBuf>,
     processes: Processes,
 }
 
@@ -40,9 +43,11 @@ impl Running {
         let leader_elect = options.is_leader_elected();
         let processes = Processes::Stopped(Vec::new());
         let (names, flags) = (&about.operators, about.flags);
-        let mut running = Self { contestant, names: names.clone(), flags, leader_elect, processes };
+        let is_one_process = contestant == Contestant::Operators && options.one_process;
+        let one_process = is_one_process.then(|| options.programs.all_in_one()).transpose()?;
+        let mut running = Self { contestant, names: names.clone(), flags, leader_elect, one_process, processes };
         match contestant {
-            Contestant::Operators => {
+            Contestant::Operators if !is_one_process => {
                 let mut operators = Vec::new();
                 for name in names {
                     let mut spec = options.programs.install(name, options.one_program, cluster).await?;
@@ -52,6 +57,10 @@ impl Running {
                 }
                 running.processes = Processes::Operators(operators);
             }
+            Contestant::Operators => {
+                cluster.install_one_process().await?;
+                running.begin(cluster).await?;
+            }
             Contestant::Unthrottled | Contestant::Throttled => running.begin(cluster).await?,
         }
         Ok(running)
@@ -59,14 +68,16 @@ impl Running {
 
     pub(crate) async fn begin(&mut self, cluster: &Cluster) -> Result<()> {
         match self.contestant {
-            Contestant::Operators => {
+            Contestant::Operators if self.one_process.is_none() => {
                 if let Processes::Stopped(operators) = &mut self.processes {
                     operators.iter_mut().try_for_each(Operator::restart)?;
                     self.processes = Processes::Operators(std::mem::take(operators));
                 }
                 Ok(())
             }
-            Contestant::Unthrottled | Contestant::Throttled => self.begin_as(self.contestant, cluster).await,
+            Contestant::Operators | Contestant::Unthrottled | Contestant::Throttled => {
+                self.begin_as(self.contestant, cluster).await
+            }
         }
     }
 
@@ -80,9 +91,9 @@ impl Running {
     }
 
     async fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
-        cluster
-            .start_controller_manager(controller_manager(contestant, &self.names, self.flags, self.leader_elect))
-            .await?;
+        let program = self.one_process.clone();
+        let controller_manager = controller_manager(contestant, &self.names, self.flags, self.leader_elect);
+        cluster.start_controller_manager(ControllerManager { program, ..controller_manager }).await?;
         self.processes = Processes::ControllerManager;
         Ok(())
     }
@@ -104,8 +115,8 @@ impl Running {
         Ok(())
     }
 
-    /// Waits until each of its processes says that it is ready. kube-controller-manager says so once its controllers run,
-    /// whatever they have read by then.
+    /// Waits until each of its processes says that it is ready. Upstream's says so once its controllers run, whatever they
+    /// have read by then.
     pub(crate) async fn wait_ready(&mut self, cluster: &Cluster) -> Result<()> {
         match &mut self.processes {
             Processes::Stopped(_) => bail!("{} does not run", self.contestant),
@@ -152,5 +163,5 @@ fn controller_manager(
         flags.extend(["--leader-elect=true", gate].map(str::to_owned));
     }
     let controllers: Vec<String> = operators.iter().map(|operator| upstream_controller(operator)).collect();
-    ControllerManager { controllers: controllers.join(","), flags }
+    ControllerManager { program: None, controllers: controllers.join(","), flags }
 }

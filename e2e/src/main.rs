@@ -54,7 +54,7 @@ async fn execute(command: Command) -> Result<()> {
 
 async fn cluster(nodes: u32, controllers: String) -> Result<()> {
     let mut progress = Progress::default();
-    let controller_manager = Some(ControllerManager { controllers, flags: Vec::new() });
+    let controller_manager = Some(ControllerManager { controllers, ..ControllerManager::all() });
     let options = ClusterOptions { nodes, controller_manager, ..ClusterOptions::default() };
     let cluster = Cluster::start_with(options, &mut progress).await?;
     progress.finish(&format!("{nodes} nodes are ready; Ctrl-C ends it all"));

@@ -100,8 +100,18 @@ impl OperatorSpec {
 }
 
 impl Cluster {
-    /// Applies the permissions in the kustomize folder `manifests`, and says whom they are for.
+    /// Applies the permissions in the kustomize folder `manifests`, and says whom they are for: one account.
     pub async fn install(&self, manifests: &Path) -> Result<Installed> {
+        let mut accounts = self.install_accounts(manifests).await?;
+        let count = accounts.len();
+        match accounts.pop() {
+            Some(account) if count == 1 => Ok(account),
+            Some(_) | None => bail!("{} has {count} service accounts, not one", manifests.display()),
+        }
+    }
+
+    /// Applies the permissions in the kustomize folder `manifests`, and says whom they are for.
+    pub async fn install_accounts(&self, manifests: &Path) -> Result<Vec<Installed>> {
         let client = self.client().await?;
         let mut accounts = Vec::new();
         for object in kustomize(manifests).await? {
@@ -114,11 +124,7 @@ impl Cluster {
             }
             apply(&client, DEFAULT_NAMESPACE, &object).await?;
         }
-        let count = accounts.len();
-        match accounts.pop() {
-            Some(account) if count == 1 => Ok(account),
-            Some(_) | None => bail!("{} has {count} service accounts, not one", manifests.display()),
-        }
+        Ok(accounts)
     }
 
     /// A token of a service account, from the `TokenRequest` API.

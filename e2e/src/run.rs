@@ -1,4 +1,4 @@
-//! `run`: the cluster, every operator as its own process under its own ServiceAccount, and a Deployment rolling out.
+//! `run`: the cluster, all controllers in one process or chosen ones in a process each, and a Deployment rolling out.
 //! Left out: knowing what the operators do. Their folders say which there are, and the names which controllers they replace.
 
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use e2e::apply::apply;
-use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
+use e2e::cluster::{Cluster, ClusterOptions, ControllerManager, Part};
 use e2e::operator::{self, ALL_IN_ONE, Operator, OperatorSpec, upstream_controller};
 use e2e::progress::Progress;
 use e2e::terminal::print;
@@ -24,10 +24,12 @@ const ROLLOUT_DEADLINE: Duration = Duration::from_secs(120);
 
 #[derive(clap::Args)]
 pub(crate) struct RunFlags {
-    /// Which operators run, the rest staying with kube-controller-manager; if not given all, and no
-    /// kube-controller-manager.
-    #[arg(long, value_delimiter = ',')]
+    /// Operators that run as processes of their own, while kube-controller-manager runs the other controllers.
+    #[arg(long, value_delimiter = ',', conflicts_with = "each")]
     operators: Vec<String>,
+    /// Every operator as a process of its own, in place of one process with all controllers.
+    #[arg(long)]
+    each: bool,
     /// How many nodes.
     #[arg(long, default_value_t = ClusterOptions::default().nodes)]
     nodes: u32,
@@ -35,23 +37,46 @@ pub(crate) struct RunFlags {
 
 pub(crate) async fn run(flags: &RunFlags) -> Result<()> {
     let mut progress = Progress::default();
-    let names = if flags.operators.is_empty() { operator::all()? } else { flags.operators.clone() };
-    let program = program()?;
     let started = Instant::now();
-    let rest = || ControllerManager::without(names.iter().map(|name| upstream_controller(name)));
-    let controller_manager = (!flags.operators.is_empty()).then(rest);
-    let has_node_lifecycle = names.iter().any(|name| name == "node-lifecycle-operator");
-    let options =
-        ClusterOptions { nodes: flags.nodes, controller_manager, has_node_lifecycle, ..ClusterOptions::default() };
-    let cluster = Cluster::start_with(options, &mut progress).await?;
-    progress.show_live("starting the operators");
-    let mut operators = start(&cluster, &names, &program).await?;
+    let program = program()?;
+    let mut operators = Vec::new();
+    let cluster;
+    let what;
+    if flags.each || !flags.operators.is_empty() {
+        let names = if flags.each { operator::all()? } else { flags.operators.clone() };
+        cluster = Cluster::start_with(beside(&names, flags), &mut progress).await?;
+        progress.show_live("starting the operators");
+        operators = start(&cluster, &names, &program).await?;
+        what = names.join(", ");
+    } else {
+        cluster = Cluster::start_with(one_process(program, flags.nodes), &mut progress).await?;
+        cluster.wait_controller_manager().await?;
+        let resident = cluster.usage(Part::ControllerManager)?.rss >> 20;
+        let count = operator::all()?.len();
+        what = format!("{count} controllers in one process of {resident} MiB, in place of kube-controller-manager");
+    }
     let ready = started.elapsed().as_secs_f32();
-    progress.finish(&format!("ready after {ready:.1} s: {} nodes, {}", flags.nodes, names.join(", ")));
+    progress.finish(&format!("ready after {ready:.1} s: {} nodes, {what}", flags.nodes));
     roll_out(&cluster, &mut progress).await?;
     let servers = write_servers(&cluster, &operators).await?;
     print(&help(&cluster, &servers)?)?;
     stay(&cluster, &mut operators).await
+}
+
+/// A cluster without the controllers of the operators in `names`.
+fn beside(names: &[String], flags: &RunFlags) -> ClusterOptions {
+    let rest = || ControllerManager::without(names.iter().map(|name| upstream_controller(name)));
+    let controller_manager = (!flags.each).then(rest);
+    let has_node_lifecycle = names.iter().any(|name| name == "node-lifecycle-operator");
+    ClusterOptions { nodes: flags.nodes, controller_manager, has_node_lifecycle, ..ClusterOptions::default() }
+}
+
+/// A cluster in which `program` takes the place of kube-controller-manager. It elects a leader, because the plugin asks the
+/// holder of a Lease.
+fn one_process(program: PathBuf, nodes: u32) -> ClusterOptions {
+    let flags = vec!["--leader-elect=true".to_owned()];
+    let controller_manager = Some(ControllerManager { program: Some(program), flags, ..ControllerManager::all() });
+    ClusterOptions { nodes, controller_manager, ..ClusterOptions::default() }
 }
 
 /// Waits for ever; a part or an operator that ends by itself is an error.
@@ -86,11 +111,16 @@ async fn start(cluster: &Cluster, names: &[String], program: &Path) -> Result<Ve
 }
 
 /// For `kubectl operators`, which finds operators in pods by itself: where these are, and the account that speaks to them.
+/// Without operators it is one process.
 async fn write_servers(cluster: &Cluster, operators: &[Operator]) -> Result<PathBuf> {
     cluster.install(&Path::new(MANIFESTS).join("viewer")).await?;
-    let line = |operator: &Operator| format!("{}=https://127.0.0.1:{}\n", operator.name(), operator.port());
+    let line = |name: &str, port: u16| format!("{name}=https://127.0.0.1:{port}\n");
     let path = cluster.run_dir()?.join("operators.servers");
-    let lines: String = operators.iter().map(line).collect();
+    let lines: String = if operators.is_empty() {
+        line(Part::ControllerManager.name(), cluster.controller_manager_port()?)
+    } else {
+        operators.iter().map(|operator| line(operator.name(), operator.port())).collect()
+    };
     std::fs::write(&path, lines).with_context(|| format!("write {}", path.display()))?;
     Ok(path)
 }

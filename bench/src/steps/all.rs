@@ -44,9 +44,9 @@ const TARGETS: Targets = Targets {
 };
 
 pub(crate) fn about(options: &BenchOptions) -> Result<About> {
-    let BenchOptions { pods, programs, one_program, all, .. } = options;
+    let BenchOptions { pods, programs, one_program, one_process, all, .. } = options;
     let AllSizes { all_deployments, rolling, rolling_pods, rolling_at_once, rest } = all;
-    let is_built = |name: &String| *one_program || programs.bin.join(name).is_file();
+    let is_built = |name: &String| *one_program || *one_process || programs.bin.join(name).is_file();
     let operators: Vec<String> = operator::all()?.into_iter().filter(is_built).collect();
     ensure!(!operators.is_empty(), "no operator is in {}", programs.bin.display());
     let present = rolling.saturating_mul(rolling_pods.unsigned_abs());
@@ -66,7 +66,7 @@ pub(crate) fn about(options: &BenchOptions) -> Result<About> {
         nodes: nodes_for(present.max(pods.unsigned_abs())),
         zones: 3,
         flags: &[],
-        page: "docs/benchmarks/all.md",
+        page: if *one_process { "docs/benchmarks/one.md" } else { "docs/benchmarks/all.md" },
         targets: Some(TARGETS),
     })
 }

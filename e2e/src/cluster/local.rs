@@ -157,6 +157,11 @@ impl Cluster {
         self.lock_processes()?.get(&part).with_context(|| format!("{} does not run", part.name()))?.usage()
     }
 
+    /// Where kube-controller-manager, or the process in its place, serves.
+    pub fn controller_manager_port(&self) -> Result<u16> {
+        Ok(self.local()?.parts.controller_manager_port())
+    }
+
     pub fn pid(&self, part: Part) -> Result<u32> {
         Ok(self.lock_processes()?.get(&part).with_context(|| format!("{} does not run", part.name()))?.id())
     }

@@ -1,6 +1,7 @@
 //! The size and the programs of a local cluster.
 
 use std::iter;
+use std::path::PathBuf;
 
 const AUDIT_POLICY: &str = "\
 apiVersion: audit.k8s.io/v1
@@ -22,6 +23,8 @@ const SERVED_TRUST_BUNDLES: &str = "--runtime-config=certificates.k8s.io/v1beta1
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerManager {
+    /// The program of all operators, which takes the same flags and runs all controllers in one process. None: upstream's.
+    pub program: Option<PathBuf>,
     /// The value of `--controllers`.
     pub controllers: String,
     /// Further flags; they win over ours.
@@ -39,7 +42,7 @@ impl ControllerManager {
         // Of several words about one controller the first counts.
         let on = TURNED_ON.iter().filter(|name| !off.iter().any(|off| off == *name)).map(|name| (*name).to_owned());
         let words = iter::once("*".to_owned()).chain(on).chain(off.iter().map(|name| format!("-{name}")));
-        Self { controllers: words.collect::<Vec<String>>().join(","), flags: Vec::new() }
+        Self { program: None, controllers: words.collect::<Vec<String>>().join(","), flags: Vec::new() }
     }
 
     /// Of several words about one controller the first counts.

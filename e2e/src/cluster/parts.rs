@@ -2,7 +2,7 @@
 //! Left out: leader election of upstream's parts (each runs once), and TLS to etcd (it listens on 127.0.0.1 for one run).
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 use tools::{Tool, Tools};
@@ -123,7 +123,7 @@ impl Parts {
     }
 
     pub(super) fn set_controller_manager(&self, controller_manager: ControllerManager) {
-        *self.controller_manager.lock().unwrap_or_else(PoisonError::into_inner) = controller_manager;
+        *self.lock_controller_manager() = controller_manager;
     }
 
     /// The program of `part`, with its flags.
@@ -136,8 +136,25 @@ impl Parts {
             Part::ControllerManager => self.controller_manager(),
             Part::Kwok => self.kwok(),
         };
-        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        Program::new(tools.path(part.tool()), log).args(args)
+        let path = match part {
+            Part::ControllerManager => self.lock_controller_manager().program.clone(),
+            Part::Etcd | Part::Apiserver | Part::Scheduler | Part::Kwok => None,
+        };
+        let path = path.unwrap_or_else(|| self.tool(part));
+        Program::new(path, log).args(args)
+    }
+
+    fn tool(&self, part: Part) -> PathBuf {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner).path(part.tool()).to_owned()
+    }
+
+    fn lock_controller_manager(&self) -> MutexGuard<'_, ControllerManager> {
+        self.controller_manager.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the program of all operators stands for kube-controller-manager.
+    pub(super) fn runs_one_process(&self) -> bool {
+        self.lock_controller_manager().program.is_some()
     }
 
     fn etcd(&self) -> Vec<String> {
@@ -197,7 +214,7 @@ impl Parts {
     }
 
     fn controller_manager(&self) -> Vec<String> {
-        let controller_manager = self.controller_manager.lock().unwrap_or_else(PoisonError::into_inner);
+        let controller_manager = self.lock_controller_manager();
         let mut args = self.client_flags("kube-controller-manager", self.ports.controller_manager);
         args.extend([
             flag("controllers", &controller_manager.controllers),

@@ -1,5 +1,6 @@
 //! The start of a local cluster, and of kube-controller-manager where one is wanted.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
@@ -15,6 +16,8 @@ use super::run_dir::RunDir;
 use crate::guard::Guard;
 use crate::pki::Pki;
 use crate::serving::wait_ok;
+
+const ACCOUNTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/one-process/accounts");
 
 impl Cluster {
     /// Starts a local cluster and waits until its nodes are ready.
@@ -42,6 +45,9 @@ impl Cluster {
         progress.show_live("starting the other parts");
         cluster.run(Part::Scheduler)?;
         if let Some(controller_manager) = options.controller_manager {
+            if controller_manager.program.is_some() {
+                cluster.install_one_process().await?;
+            }
             cluster.start_controller_manager(controller_manager).await?;
         }
         cluster.run(Part::Kwok)?;
@@ -51,19 +57,28 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Starts kube-controller-manager, which must not be running.
+    /// The accounts that a process of all controllers acts as.
+    pub async fn install_one_process(&self) -> Result<()> {
+        self.install_accounts(Path::new(ACCOUNTS)).await.map(drop)
+    }
+
+    /// Starts kube-controller-manager, or the program that takes its place; neither may be running.
     pub async fn start_controller_manager(&self, controller_manager: ControllerManager) -> Result<()> {
         let local = self.local()?;
-        local.parts.add_tools(find(vec![Tool::KubeControllerManager]).await?);
+        if controller_manager.program.is_none() {
+            local.parts.add_tools(find(vec![Tool::KubeControllerManager]).await?);
+        }
         local.parts.set_controller_manager(controller_manager);
         self.run(Part::ControllerManager)
     }
 
-    /// Waits until kube-controller-manager is healthy: it has no other word for being ready.
+    /// Waits until it is ready. Upstream's has no other word for that than being healthy.
     pub async fn wait_controller_manager(&self) -> Result<()> {
-        wait_ok(self.local()?.parts.controller_manager_port(), "/healthz", || self.check_parts())
+        let parts = &self.local()?.parts;
+        let path = if parts.runs_one_process() { "/readyz" } else { "/healthz" };
+        wait_ok(parts.controller_manager_port(), path, || self.check_parts())
             .await
-            .context("kube-controller-manager is not healthy")
+            .with_context(|| format!("kube-controller-manager does not answer {path}"))
     }
 }
 

@@ -35,7 +35,8 @@ const AT_REST: Duration = Duration::from_secs(2);
 #[test]
 fn what_an_operator_does_not_do_is_its_own_doing() -> Result<()> {
     // Of kube-controller-manager only what an operator does, too.
-    let both = ControllerManager { controllers: "replicationcontroller-controller".to_owned(), flags: Vec::new() };
+    let both =
+        ControllerManager { controllers: "replicationcontroller-controller".to_owned(), ..ControllerManager::all() };
     with_cluster(
         ClusterOptions { nodes: 2, controller_manager: Some(both), ..ClusterOptions::default() },
         async |scene| {
