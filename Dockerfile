@@ -2,9 +2,11 @@
 # With a binary that is built already (what `make image` does), and nothing pulled:
 #   docker build --build-arg OPERATOR=deployment-operator --target prebuilt --file Dockerfile dist/bin
 
-# All that is in an image beside its one file: no shell, no libc, no root.
+# All that is in an image beside its one file: no shell, no libc, and no root but for the one that takes the place of
+# kube-controller-manager: kubeadm's manifest names no user, and the keys that it mounts are root's (RUN_AS=0:0).
 FROM scratch AS empty
-USER 65532:65532
+ARG RUN_AS=65532:65532
+USER $RUN_AS
 ENTRYPOINT ["/operator"]
 
 FROM empty AS prebuilt

@@ -7,9 +7,10 @@ set -euo pipefail
 [ $# = 4 ] || { echo "usage: image.sh docker|buildah DIST OPERATOR IMAGE" >&2; exit 1; }
 engine=$1 dist=$2 operator=$3 image=$4
 archive=$dist/images/$operator.tar
-limit_bytes=$((8 * 1024 * 1024))
-# The one that has all: their common part, and what each may add.
+limit_bytes=$((8 * 1024 * 1024)) run_as=65532:65532
+# The one that has all: their common part, and what each may add. As root it can read the keys of a control-plane node.
 if [ "$operator" = operators ]; then
+  run_as=0:0
   each=(operators/*/)
   limit_bytes=$(((6 * 1024 + 640 * ${#each[@]}) * 1024))
 fi
@@ -20,7 +21,7 @@ if [ "$size_bytes" -gt "$limit_bytes" ]; then
   exit 1
 fi
 
-build=(--file Dockerfile --target prebuilt --build-arg "OPERATOR=$operator" --tag "$image" "$dist/bin")
+build=(--file Dockerfile --target prebuilt --build-arg "OPERATOR=$operator" --build-arg "RUN_AS=$run_as" --tag "$image" "$dist/bin")
 mkdir -p "$dist/images"
 rm -f "$archive"
 case $engine in
@@ -53,7 +54,7 @@ case $version in
   exit 1
   ;;
 esac
-if [ "$user" != 65532:65532 ]; then
+if [ "$user" != "$run_as" ]; then
   echo "$image runs as '$user'" >&2
   exit 1
 fi

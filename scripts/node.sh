@@ -93,6 +93,30 @@ start() {
   step "the operators run, and each Lease is held"
 }
 
+# start_one_process: a node where one process is in the place of kube-controller-manager, as kubeadm's static pod with only
+# image and program changed. Files are in a folder of the node's, and the range of Services is that of this node.
+start_one_process() {
+  local manifest=all-in-one/src/command_line/tests/kubeadm.yaml parts
+  up '*'
+  parts=$(dirname "$KUBECONFIG")
+  kill "$(cat "$parts/kcm.pid")"
+  "$realnode" load dist/images/operators.tar >/dev/null
+  mkdir -p "$parts/kubernetes/pki" "$parts/static-pods"
+  cp "$parts"/pki/{ca.crt,ca.key,sa.key} "$parts/kubernetes/pki/"
+  cp "$parts/pki/ca.crt" "$parts/kubernetes/pki/front-proxy-ca.crt"
+  cp "$parts/kcm.kubeconfig" "$parts/kubernetes/controller-manager.conf"
+  kubectl apply -k manifests/one-process/accounts >/dev/null
+  sed -e "s#/etc/kubernetes#$parts/kubernetes#" -e 's#10.96.0.0/12#10.0.0.0/16#' \
+    -e 's#^    - kube-controller-manager$#    - /operator#' \
+    -e "s#image: .*#image: $(kubectl kustomize manifests/one-process | sed -n 's#.*image: \(.*/operators:.*\)#\1#p')#" \
+    "$manifest" >"$parts/static-pods/kube-controller-manager.yaml"
+  end_kubelet
+  kubelet_command+=("--pod-manifest-path=$parts/static-pods")
+  begin_kubelet
+  within 60 held_by_another kube-controller-manager ''
+  step "one process holds the Lease of kube-controller-manager"
+}
+
 # start_shadows OPERATOR...: a node where kube-controller-manager does everything, and these run beside it as shadows, from
 # the image that has all.
 start_shadows() {

@@ -4,6 +4,7 @@
 # registry that is agnhost itself, on each node.
 #   REALNODE=path/to/realnode realnode-conformance.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
 #   ONE_IMAGE=1 for the image that has all operators, after make image OPERATOR=operators
+#   ONE_PROCESS=1 for one process in the place of kube-controller-manager, after make image OPERATOR=operators; no OPERATOR
 #   FOCUS=... for the tests with names that match this regular expression; those of several lines run beside each other
 #   NODES=3 for two more nodes, as realnode-further-node.sh starts them
 #   GATES=A=true,B=true for features that are off by default, and all beta APIs
@@ -262,6 +263,8 @@ if [ -n "${SHADOWS:-}" ]; then
   touch "$shadows/seen.jsonl"
   start_shadows "$@"
   token=$(system create token operators-viewer --duration 4h)
+elif [ -n "${ONE_PROCESS:-}" ]; then
+  start_one_process
 else
   start "$@"
 fi
