@@ -38,6 +38,12 @@ pub struct Account {
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
+    /// Nobody has installed the accounts.
+    #[error(
+        "there is no ServiceAccount {namespace}/{name}; `kubectl apply -k manifests/one-process/accounts` creates the \
+         accounts of all controllers, with their roles"
+    )]
+    Missing { namespace: String, name: String },
     /// The apiserver gave none.
     #[error("cannot request a token for ServiceAccount {namespace}/{name}: {cause}")]
     Refused { namespace: String, name: String, cause: ApiError },
@@ -117,7 +123,7 @@ impl Requests {
         struct Status {
             token: String,
         }
-        let Account { namespace, name } = &self.account;
+        let Account { namespace, name } = self.account.clone();
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
         let body = json!({
             "apiVersion": "authentication.k8s.io/v1",
@@ -125,8 +131,11 @@ impl Requests {
             "spec": { "expirationSeconds": EXPIRATION_SECONDS },
         });
         let answer = (self.connect)()?.create(&path, Accept::Object, json(&body)).await;
-        let Answer { spec, status } =
-            answer.map_err(|cause| TokenError::Refused { namespace: namespace.clone(), name: name.clone(), cause })?;
+        let Answer { spec, status } = match answer {
+            Ok(answer) => answer,
+            Err(cause) if cause.is_not_found() => return Err(TokenError::Missing { namespace, name }),
+            Err(cause) => return Err(TokenError::Refused { namespace, name, cause }),
+        };
         let mut token = HeaderValue::try_from(format!("Bearer {}", status.token))
             .map_err(|_| TokenError::Unusable(format!("{namespace}/{name}")))?;
         token.set_sensitive(true);
@@ -220,11 +229,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_account_that_is_missing_is_named() {
+    async fn an_account_that_is_missing_is_named_with_where_it_comes_from() {
         let address = loopback::serve(|_| loopback::answer(404, r#"{"code":404,"message":"not found"}"#)).await;
         let config = kube::Config::new(format!("http://{address}").parse().unwrap());
         let requests = Requests::new(account(), Access { config, ca_file: None }, "test".to_owned());
         let error = requests.start().await.err().unwrap().to_string();
-        assert!(error.starts_with("cannot request a token for ServiceAccount kube-system/ttl-operator: "), "{error}");
+        assert!(error.starts_with("there is no ServiceAccount kube-system/ttl-operator; "), "{error}");
+        assert!(error.contains("kubectl apply -k manifests/one-process/accounts"), "{error}");
     }
 }
