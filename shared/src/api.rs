@@ -5,6 +5,7 @@
 
 pub mod bootstrap_token;
 pub mod condition;
+pub mod csi_translation;
 pub mod explain;
 pub mod facts;
 pub mod hash;

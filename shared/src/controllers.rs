@@ -4,7 +4,6 @@ pub mod brake;
 pub mod by_label;
 pub mod certificates;
 pub mod claims;
-pub mod csi_migration;
 pub mod endpoints;
 pub mod live_spec;
 pub mod pod_control;

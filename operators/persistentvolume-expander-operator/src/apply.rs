@@ -1,8 +1,8 @@
 //! Executes a plan: an event, and at most one annotation.
 
 use anyhow::{Context, anyhow};
+use shared::api::csi_translation::InTreePlugin;
 use shared::api::object::{Kind, ObjectReference};
-use shared::controllers::csi_migration::InTreePlugin;
 use shared::transport::api_error::ResultExt;
 use shared::working::context::ControllerContext;
 use shared::working::control::{Patch, Preconditions};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use shared::api::csi_translation::InTreePlugin;
 use shared::api::object::{Meta, Uid, null_as_default};
 use shared::api::quantity::Quantity;
 use shared::api::resource::Resource;
-use shared::controllers::csi_migration::{InTreePlugin, in_tree_plugin};
 
 /// `v1` `PersistentVolumeClaim`.
 pub const PERSISTENT_VOLUME_CLAIMS: Resource =
@@ -120,6 +120,6 @@ impl PersistentVolume {
     }
 
     pub fn in_tree_plugin(&self) -> Option<InTreePlugin> {
-        in_tree_plugin(|field| self.spec.others.get(field).is_some_and(Option::is_some))
+        InTreePlugin::of_volume(|field| self.spec.others.get(field).is_some_and(Option::is_some))
     }
 }

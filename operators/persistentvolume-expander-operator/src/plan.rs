@@ -5,7 +5,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use shared::controllers::csi_migration::InTreePlugin;
+use shared::api::csi_translation::InTreePlugin;
 use shared::working::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::PersistentVolumeClaim;

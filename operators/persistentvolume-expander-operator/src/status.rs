@@ -3,7 +3,7 @@
 //! Upstream: `SetClaimResizer`, `pkg/volume/util/resize_util.go`.
 
 use serde_json::{Value, json};
-use shared::controllers::csi_migration::InTreePlugin;
+use shared::api::csi_translation::InTreePlugin;
 
 use crate::objects::RESIZER;
 

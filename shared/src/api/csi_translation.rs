@@ -31,11 +31,20 @@ pub const IN_TREE_PLUGINS: [InTreePlugin; 7] = [
     plugin("vsphereVolume", "kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"),
 ];
 
-/// The plugin of a volume whose spec has these fields.
-///
-/// Upstream: `GetInTreePluginNameFromSpec`, `k8s.io/csi-translation-lib/translate.go`.
-pub fn in_tree_plugin(has_field: impl Fn(&str) -> bool) -> Option<InTreePlugin> {
-    IN_TREE_PLUGINS.into_iter().find(|plugin| has_field(plugin.source))
+impl InTreePlugin {
+    /// The plugin of a PersistentVolume, or of a pod's own volume, that has these fields. Every such volume is migrated.
+    ///
+    /// Upstream: `GetInTreePluginNameFromSpec`, `k8s.io/csi-translation-lib/translate.go`, and `IsMigratable`.
+    pub fn of_volume(has_field: impl Fn(&str) -> bool) -> Option<Self> {
+        IN_TREE_PLUGINS.into_iter().find(|plugin| has_field(plugin.source))
+    }
+
+    /// The plugin of this name, as a StorageClass or an annotation of a claim or volume names its provisioner.
+    ///
+    /// Upstream: `GetCSINameFromInTreeName`, `k8s.io/csi-translation-lib/translate.go`, and `IsMigrationEnabledForPlugin`.
+    pub fn named(name: &str) -> Option<Self> {
+        IN_TREE_PLUGINS.into_iter().find(|plugin| plugin.name == name)
+    }
 }
 
 #[cfg(test)]
@@ -45,11 +54,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_source_has_one_plugin_and_one_driver() {
+    fn each_source_and_each_name_has_one_plugin_and_one_driver() {
         for plugin in IN_TREE_PLUGINS {
-            assert_eq!(in_tree_plugin(|field| field == plugin.source), Some(plugin));
+            assert_eq!(InTreePlugin::of_volume(|field| field == plugin.source), Some(plugin));
+            assert_eq!(InTreePlugin::named(plugin.name), Some(plugin));
+            assert_eq!(InTreePlugin::named(plugin.driver), None);
         }
-        assert_eq!(in_tree_plugin(|field| field == "csi"), None);
+        assert_eq!(InTreePlugin::of_volume(|field| field == "csi"), None);
         let columns: [fn(InTreePlugin) -> &'static str; 3] =
             [|plugin| plugin.name, |plugin| plugin.driver, |plugin| plugin.source];
         for column in columns {
