@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::api::bootstrap_token::Expiration;
+use crate::api::csi_translation::persistent_volume;
 use crate::api::explain::Subject;
 use crate::api::int_or_percent::IntOrPercent;
 use crate::api::labels::Labels;
@@ -43,6 +44,7 @@ pub const READERS: &[Reader] = &[
     Reader { name: "event", read: event, seeds: events },
     Reader { name: "object", read: object, seeds: objects },
     Reader { name: "template", read: template, seeds: templates },
+    Reader { name: "persistent-volume", read: volume, seeds: volumes },
     Reader { name: "quantity", read: quantity, seeds: quantities },
     Reader { name: "selector", read: selector, seeds: selectors },
     Reader { name: "expiration", read: expiration, seeds: expirations },
@@ -160,6 +162,23 @@ fn templates() -> Vec<Vec<u8>> {
     let template = json!({ "metadata": { "labels": { "app": "w\u{1F600}b" }, "annotations": { "n": "1" } },
         "spec": { "containers": [{ "name": "c", "env": [{ "name": "A", "value": "<&>" }] }], "priority": 1e21 } });
     texts(&[&template.to_string(), r#"{"spec":{"n":9007199254740993,"f":-0.1e-7}}"#])
+}
+
+/// A PersistentVolume, whose source becomes the driver's.
+fn volume(json: &[u8]) {
+    let Ok(json) = serde_json::from_slice::<Box<RawValue>>(json) else { return };
+    if let Ok(translated) = persistent_volume(&json) {
+        let _ = persistent_volume(&translated);
+    }
+}
+
+fn volumes() -> Vec<Vec<u8>> {
+    let affinity = json!({ "required": { "nodeSelectorTerms": [{ "matchExpressions":
+        [{ "key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a-b-c"] }] }] } });
+    let spec = json!({ "gcePersistentDisk": { "pdName": "d", "partition": 1 }, "nodeAffinity": affinity,
+        "accessModes": ["ReadWriteMany"], "claimRef": { "namespace": "n" } });
+    let metadata = json!({ "name": "v", "labels": { "topology.kubernetes.io/zone": "a-b-c__a-b-d" } });
+    texts(&[&json!({ "metadata": metadata, "spec": spec }).to_string()])
 }
 
 fn quantity(bytes: &[u8]) {
