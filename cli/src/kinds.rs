@@ -130,10 +130,11 @@ mod tests {
         };
         let (collector, publisher) = ("pod-garbage-collector-operator", "root-ca-certificate-publisher-operator");
         let (evicting, creating) = ("taint-eviction-operator", "ephemeral-volume-operator");
+        let warning = "selinux-warning-operator";
         let of_node = ["ttl-operator", "node-ipam-operator", "node-lifecycle-operator", collector, evicting];
         row("v1", "Node", "n1", "", &of_node);
-        row("v1", "Pod", "web", "", &[collector, creating, evicting]);
-        row("v1", "Pod", "web", JOB_TRACKING, &[collector, creating, "job-operator", evicting]);
+        row("v1", "Pod", "web", "", &[collector, creating, warning, evicting]);
+        row("v1", "Pod", "web", JOB_TRACKING, &[collector, creating, "job-operator", warning, evicting]);
         row("v1", "ConfigMap", "kube-root-ca.crt", "", &[publisher]);
         row("v1", "ConfigMap", "settings", "", &[]);
         row("v1", "ConfigMap", "cluster-info", "", &["bootstrap-signer-operator"]);
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(bundle("example.com/signer"), [COLLECTOR]);
         let conditions = json!([{"type": DISRUPTION_TARGET, "status": "True"}]);
         let target = json!({"apiVersion": "v1", "kind": "Pod", "status": {"conditions": conditions}});
-        let about = [collector, "disruption-operator", creating, evicting, COLLECTOR];
+        let about = [collector, "disruption-operator", creating, warning, evicting, COLLECTOR];
         assert_eq!(operators_about(Object(&target)), about);
     }
 

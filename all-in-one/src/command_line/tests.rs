@@ -15,7 +15,7 @@ const UPSTREAM: &str = include_str!("tests/flags.tsv");
 const GATED: [&str; 2] =
     ["kube-apiserver-serving-clustertrustbundle-publisher-operator", "podcertificaterequest-cleaner-operator"];
 /// Operators whose controllers run only by name.
-const BY_NAME: [&str; 2] = ["bootstrap-signer-operator", "token-cleaner-operator"];
+const BY_NAME: [&str; 3] = ["bootstrap-signer-operator", "selinux-warning-operator", "token-cleaner-operator"];
 
 struct Upstream {
     name: &'static str,
@@ -146,7 +146,7 @@ fn controllers_are_chosen_by_name_or_former_name_and_the_first_mention_decides()
         ("*", without(&[])),
         ("job", vec!["job-operator"]),
         ("ttl-controller,cronjob", vec!["cronjob-operator", "ttl-operator"]),
-        ("*,bootstrapsigner,tokencleaner", all_but(&GATED)),
+        ("*,bootstrapsigner,selinux-warning-controller,tokencleaner", all_but(&GATED)),
         ("*,-node-ipam-controller", without(&["node-ipam-operator"])),
         ("*,-nodeipam,-service,-route,-cloud-node-lifecycle", without(&["node-ipam-operator"])),
         ("-job,*,job", without(&["job-operator"])),

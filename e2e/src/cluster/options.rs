@@ -10,8 +10,8 @@ omitStages: [RequestReceived, ResponseStarted]
 rules: [{level: Metadata}]
 ";
 
-/// Off by default in kube-controller-manager, and turned on by kubeadm.
-const TURNED_ON: [&str; 2] = ["bootstrap-signer-controller", "token-cleaner-controller"];
+/// Off by default in kube-controller-manager.
+const TURNED_ON: [&str; 3] = ["bootstrap-signer-controller", "selinux-warning-controller", "token-cleaner-controller"];
 
 /// Takes the taint away that every new node has.
 const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
@@ -120,10 +120,13 @@ mod tests {
     #[test]
     fn a_controller_is_named_once() {
         let words = |names: &[&str]| ControllerManager::without(names).controllers;
-        assert_eq!(ControllerManager::all().controllers, "*,bootstrap-signer-controller,token-cleaner-controller");
+        assert_eq!(
+            ControllerManager::all().controllers,
+            "*,bootstrap-signer-controller,selinux-warning-controller,token-cleaner-controller"
+        );
         assert_eq!(
             words(&["token-cleaner-controller", "job-controller"]),
-            "*,bootstrap-signer-controller,-token-cleaner-controller,-job-controller"
+            "*,bootstrap-signer-controller,selinux-warning-controller,-token-cleaner-controller,-job-controller"
         );
     }
 }

@@ -19,7 +19,7 @@ var kinds = []struct {
 	{metav1.SchemeGroupVersion, reflect.TypeFor[metav1.PartialObjectMetadata]()},
 }
 
-// message names the fields of a Go type that views read, as JSON calls them. An inline field has protobuf's name.
+// message names the fields of a Go type that views read, as JSON calls them. An inline field has protobuf's name, or Go's.
 type message struct {
 	object reflect.Type
 	fields string
@@ -51,7 +51,10 @@ var messages = []message{
 
 	of[corev1.Pod]("metadata spec status"),
 	of[corev1.PodSpec]("volumes containers terminationGracePeriodSeconds nodeName hostname subdomain affinity " +
-		"initContainers tolerations"),
+		"initContainers ephemeralContainers securityContext tolerations"),
+	of[corev1.PodSecurityContext]("seLinuxOptions seLinuxChangePolicy"),
+	of[corev1.SecurityContext]("seLinuxOptions"),
+	of[corev1.SELinuxOptions]("user role type level"),
 	of[corev1.Affinity]("nodeAffinity"),
 	of[corev1.NodeAffinity]("requiredDuringSchedulingIgnoredDuringExecution"),
 	of[corev1.NodeSelector]("nodeSelectorTerms"),
@@ -59,10 +62,23 @@ var messages = []message{
 	of[corev1.NodeSelectorRequirement]("key operator values"),
 	of[corev1.Toleration]("key operator value effect tolerationSeconds"),
 	of[corev1.Volume]("name volumeSource"),
-	of[corev1.VolumeSource]("persistentVolumeClaim ephemeral"),
+	of[corev1.VolumeSource]("persistentVolumeClaim ephemeral iscsi fc awsElasticBlockStore azureDisk azureFile cinder " +
+		"gcePersistentDisk portworxVolume vsphereVolume"),
 	of[corev1.PersistentVolumeClaimVolumeSource]("claimName"),
 	of[corev1.EphemeralVolumeSource](""),
-	of[corev1.Container]("name ports restartPolicy"),
+	of[corev1.ISCSIVolumeSource]("targetPortal iqn lun"),
+	of[corev1.FCVolumeSource]("targetWWNs lun wwids"),
+	of[corev1.AWSElasticBlockStoreVolumeSource]("volumeID fsType partition readOnly"),
+	of[corev1.AzureDiskVolumeSource]("diskURI cachingMode fsType readOnly kind"),
+	of[corev1.AzureFileVolumeSource]("secretName shareName readOnly").without("secretNamespace"),
+	of[corev1.CinderVolumeSource]("volumeID fsType readOnly"),
+	of[corev1.GCEPersistentDiskVolumeSource]("pdName fsType partition readOnly"),
+	of[corev1.PortworxVolumeSource]("volumeID fsType readOnly"),
+	of[corev1.VsphereVirtualDiskVolumeSource]("volumePath fsType storagePolicyName"),
+	of[corev1.Container]("name ports restartPolicy volumeMounts securityContext"),
+	of[corev1.EphemeralContainer]("EphemeralContainerCommon"),
+	of[corev1.EphemeralContainerCommon]("volumeMounts securityContext"),
+	of[corev1.VolumeMount]("name"),
 	of[corev1.ContainerPort]("name containerPort protocol"),
 	of[corev1.PodStatus]("phase conditions reason podIP startTime containerStatuses initContainerStatuses podIPs"),
 	of[corev1.PodCondition]("type status lastTransitionTime reason message").without("lastUpdateTime"),

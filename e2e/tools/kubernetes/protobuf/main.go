@@ -111,6 +111,9 @@ func read(of reflect.StructField) (field, error) {
 	if inline {
 		_, name, _ = strings.Cut(tag, ",name=")
 		name, _, _ = strings.Cut(name, ",")
+		if name == "" {
+			name = of.Name
+		}
 	}
 	return field{of.Type, number, name, strings.Split(options, ","), inline}, nil
 }

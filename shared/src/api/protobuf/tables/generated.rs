@@ -87,11 +87,29 @@ pub(crate) static POD_SPEC: Table = table("PodSpec", &[
     field(2, "containers", Kind::List(&Kind::Message(&CONTAINER))),
     field(4, "terminationGracePeriodSeconds", Kind::Int),
     omitted(10, "nodeName", Kind::Text),
+    field(14, "securityContext", Kind::Message(&POD_SECURITY_CONTEXT)),
     omitted(16, "hostname", Kind::Text),
     omitted(17, "subdomain", Kind::Text),
     field(18, "affinity", Kind::Message(&AFFINITY)),
     field(20, "initContainers", Kind::List(&Kind::Message(&CONTAINER))),
     field(22, "tolerations", Kind::List(&Kind::Message(&TOLERATION))),
+    field(34, "ephemeralContainers", Kind::List(&Kind::Message(&EPHEMERAL_CONTAINER))),
+]);
+
+pub(crate) static POD_SECURITY_CONTEXT: Table = table("PodSecurityContext", &[
+    field(1, "seLinuxOptions", Kind::Message(&SELINUX_OPTIONS)),
+    field(13, "seLinuxChangePolicy", Kind::Text),
+]);
+
+pub(crate) static SECURITY_CONTEXT: Table = table("SecurityContext", &[
+    field(3, "seLinuxOptions", Kind::Message(&SELINUX_OPTIONS)),
+]);
+
+pub(crate) static SELINUX_OPTIONS: Table = table("SELinuxOptions", &[
+    omitted(1, "user", Kind::Text),
+    omitted(2, "role", Kind::Text),
+    omitted(3, "type", Kind::Text),
+    omitted(4, "level", Kind::Text),
 ]);
 
 pub(crate) static AFFINITY: Table = table("Affinity", &[
@@ -130,7 +148,16 @@ pub(crate) static VOLUME: Table = table("Volume", &[
 ]);
 
 pub(crate) static VOLUME_SOURCE: Table = table("VolumeSource", &[
+    field(3, "gcePersistentDisk", Kind::Message(&GCEPERSISTENT_DISK_VOLUME_SOURCE)),
+    field(4, "awsElasticBlockStore", Kind::Message(&AWSELASTIC_BLOCK_STORE_VOLUME_SOURCE)),
+    field(8, "iscsi", Kind::Message(&ISCSIVOLUME_SOURCE)),
     field(10, "persistentVolumeClaim", Kind::Message(&PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE)),
+    field(13, "cinder", Kind::Message(&CINDER_VOLUME_SOURCE)),
+    field(17, "fc", Kind::Message(&FCVOLUME_SOURCE)),
+    field(18, "azureFile", Kind::Message(&AZURE_FILE_VOLUME_SOURCE)),
+    field(20, "vsphereVolume", Kind::Message(&VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE)),
+    field(22, "azureDisk", Kind::Message(&AZURE_DISK_VOLUME_SOURCE)),
+    field(24, "portworxVolume", Kind::Message(&PORTWORX_VOLUME_SOURCE)),
     field(29, "ephemeral", Kind::Message(&EPHEMERAL_VOLUME_SOURCE)),
 ]);
 
@@ -141,10 +168,84 @@ pub(crate) static PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE: Table = table("Persiste
 pub(crate) static EPHEMERAL_VOLUME_SOURCE: Table = table("EphemeralVolumeSource", &[
 ]);
 
+pub(crate) static ISCSIVOLUME_SOURCE: Table = table("ISCSIVolumeSource", &[
+    field(1, "targetPortal", Kind::Text),
+    field(2, "iqn", Kind::Text),
+    field(3, "lun", Kind::Int),
+]);
+
+pub(crate) static FCVOLUME_SOURCE: Table = table("FCVolumeSource", &[
+    field(1, "targetWWNs", Kind::List(&Kind::Text)),
+    field(2, "lun", Kind::Int),
+    field(5, "wwids", Kind::List(&Kind::Text)),
+]);
+
+pub(crate) static AWSELASTIC_BLOCK_STORE_VOLUME_SOURCE: Table = table("AWSElasticBlockStoreVolumeSource", &[
+    field(1, "volumeID", Kind::Text),
+    omitted(2, "fsType", Kind::Text),
+    omitted(3, "partition", Kind::Int),
+    omitted(4, "readOnly", Kind::Bool),
+]);
+
+pub(crate) static AZURE_DISK_VOLUME_SOURCE: Table = table("AzureDiskVolumeSource", &[
+    field(2, "diskURI", Kind::Text),
+    field(3, "cachingMode", Kind::Text),
+    field(4, "fsType", Kind::Text),
+    field(5, "readOnly", Kind::Bool),
+    field(6, "kind", Kind::Text),
+]);
+
+pub(crate) static AZURE_FILE_VOLUME_SOURCE: Table = table("AzureFileVolumeSource", &[
+    field(1, "secretName", Kind::Text),
+    field(2, "shareName", Kind::Text),
+    omitted(3, "readOnly", Kind::Bool),
+    absent("secretNamespace"),
+]);
+
+pub(crate) static CINDER_VOLUME_SOURCE: Table = table("CinderVolumeSource", &[
+    field(1, "volumeID", Kind::Text),
+    omitted(2, "fsType", Kind::Text),
+    omitted(3, "readOnly", Kind::Bool),
+]);
+
+pub(crate) static GCEPERSISTENT_DISK_VOLUME_SOURCE: Table = table("GCEPersistentDiskVolumeSource", &[
+    field(1, "pdName", Kind::Text),
+    omitted(2, "fsType", Kind::Text),
+    omitted(3, "partition", Kind::Int),
+    omitted(4, "readOnly", Kind::Bool),
+]);
+
+pub(crate) static PORTWORX_VOLUME_SOURCE: Table = table("PortworxVolumeSource", &[
+    field(1, "volumeID", Kind::Text),
+    omitted(2, "fsType", Kind::Text),
+    omitted(3, "readOnly", Kind::Bool),
+]);
+
+pub(crate) static VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE: Table = table("VsphereVirtualDiskVolumeSource", &[
+    field(1, "volumePath", Kind::Text),
+    omitted(2, "fsType", Kind::Text),
+    omitted(3, "storagePolicyName", Kind::Text),
+]);
+
 pub(crate) static CONTAINER: Table = table("Container", &[
     field(1, "name", Kind::Text),
     field(6, "ports", Kind::List(&Kind::Message(&CONTAINER_PORT))),
+    field(9, "volumeMounts", Kind::List(&Kind::Message(&VOLUME_MOUNT))),
+    field(15, "securityContext", Kind::Message(&SECURITY_CONTEXT)),
     field(24, "restartPolicy", Kind::Text),
+]);
+
+pub(crate) static EPHEMERAL_CONTAINER: Table = table("EphemeralContainer", &[
+    field(1, "EphemeralContainerCommon", Kind::Inline(&EPHEMERAL_CONTAINER_COMMON)),
+]);
+
+pub(crate) static EPHEMERAL_CONTAINER_COMMON: Table = table("EphemeralContainerCommon", &[
+    field(9, "volumeMounts", Kind::List(&Kind::Message(&VOLUME_MOUNT))),
+    field(15, "securityContext", Kind::Message(&SECURITY_CONTEXT)),
+]);
+
+pub(crate) static VOLUME_MOUNT: Table = table("VolumeMount", &[
+    field(1, "name", Kind::Text),
 ]);
 
 pub(crate) static CONTAINER_PORT: Table = table("ContainerPort", &[
