@@ -15,7 +15,6 @@ const REMOVERS: &[(&str, &str)] = &[
     ("external-attacher/*", "the volume's CSI attacher"),
     ("volume.kubernetes.io/*", "kube-controller-manager's volume controllers"),
     ("snapshot.storage.kubernetes.io/*", "the CSI snapshot controller"),
-    ("resource.kubernetes.io/delete-protection", "resourceclaim-controller (once no pod uses the claim)"),
     ("service.kubernetes.io/load-balancer-cleanup", "the cloud's service-lb-controller"),
     ("customresourcecleanup.apiextensions.k8s.io", "kube-apiserver (once no object of that kind is left)"),
     ("networking.gke.io/*", "GKE's ingress controller"),
@@ -130,11 +129,11 @@ mod tests {
         };
         let (collector, publisher) = ("pod-garbage-collector-operator", "root-ca-certificate-publisher-operator");
         let (evicting, creating) = ("taint-eviction-operator", "ephemeral-volume-operator");
-        let warning = "selinux-warning-operator";
+        let (claiming, warning) = ("resourceclaim-operator", "selinux-warning-operator");
         let of_node = ["ttl-operator", "node-ipam-operator", "node-lifecycle-operator", collector, evicting];
         row("v1", "Node", "n1", "", &of_node);
-        row("v1", "Pod", "web", "", &[collector, creating, warning, evicting]);
-        row("v1", "Pod", "web", JOB_TRACKING, &[collector, creating, "job-operator", warning, evicting]);
+        row("v1", "Pod", "web", "", &[collector, creating, claiming, warning, evicting]);
+        row("v1", "Pod", "web", JOB_TRACKING, &[collector, creating, "job-operator", claiming, warning, evicting]);
         row("v1", "ConfigMap", "kube-root-ca.crt", "", &[publisher]);
         row("v1", "ConfigMap", "settings", "", &[]);
         row("v1", "ConfigMap", "cluster-info", "", &["bootstrap-signer-operator"]);
@@ -165,6 +164,7 @@ mod tests {
         row("v1", "Secret", ACCOUNT_TOKEN, "", &[TOKEN_CLEANER, TOKEN_MAKER]);
         row("batch/v1", "Job", "web", "", &["job-operator", "ttl-after-finished-operator"]);
         row("policy/v1", "PodDisruptionBudget", "web", "", &["disruption-operator"]);
+        row("resource.k8s.io/v1", "ResourceClaim", "gpu", "", &[claiming]);
         let bundle = |signer: &str| {
             let object = json!({"apiVersion": "certificates.k8s.io/v1beta1", "kind": "ClusterTrustBundle",
                 "spec": {"signerName": signer}});
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(bundle("example.com/signer"), [COLLECTOR]);
         let conditions = json!([{"type": DISRUPTION_TARGET, "status": "True"}]);
         let target = json!({"apiVersion": "v1", "kind": "Pod", "status": {"conditions": conditions}});
-        let about = [collector, "disruption-operator", creating, warning, evicting, COLLECTOR];
+        let about = [collector, "disruption-operator", creating, claiming, warning, evicting, COLLECTOR];
         assert_eq!(operators_about(Object(&target)), about);
     }
 

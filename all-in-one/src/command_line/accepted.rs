@@ -142,7 +142,6 @@ const GROUPS: &[Group] = &[
         why: "their controllers are not available yet",
         flags: &[
             ("concurrent-device-taint-eviction-syncs", Integer),
-            ("concurrent-resourceclaim-syncs", Integer),
             ("concurrent-validating-admission-policy-status-syncs", Integer),
         ],
     },

@@ -39,7 +39,16 @@ pub struct OwnerReference<'a> {
     name: &'a str,
     uid: Uid,
     controller: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     block_owner_deletion: bool,
+}
+
+impl OwnerReference<'_> {
+    /// The same reference, for which a foreground deletion of the owner does not wait.
+    #[must_use]
+    pub fn without_blocking(self) -> Self {
+        Self { block_owner_deletion: false, ..self }
+    }
 }
 
 /// The candidates of an owner, by what its controller does about them.

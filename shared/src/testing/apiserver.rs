@@ -63,6 +63,8 @@ const OTHERS: &[Resource] = &[
     Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts"),
     Resource::namespaced("", "v1", "ResourceQuota", "resourcequotas"),
     Resource::namespaced("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
+    Resource::namespaced("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
+    Resource::namespaced("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups"),
     Resource::namespaced("", "v1", "Endpoints", "endpoints"),
     Resource::namespaced("batch", "v1", "CronJob", "cronjobs"),
     Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),

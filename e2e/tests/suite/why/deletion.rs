@@ -8,6 +8,7 @@ use e2e::cluster::ClusterOptions;
 use futures::FutureExt;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
@@ -93,6 +94,12 @@ fn finalizers() -> Vec<Row> {
             "pvc/data",
             "data: deleted * s ago; waiting for finalizer `kubernetes.io/pvc-protection`, removed by persistentvolumeclaim-protection-operator (once no pod uses the claim)",
             |scene| used(scene).boxed_local(),
+        ),
+        row(
+            "A pod uses a ResourceClaim that is being deleted",
+            "resourceclaim/gpu",
+            "gpu: deleted * s ago; waiting for finalizer `resource.kubernetes.io/delete-protection`, removed by resourceclaim-operator (once no pod uses the claim)",
+            |scene| reserved(scene).boxed_local(),
         ),
     ]
 }
@@ -183,6 +190,28 @@ async fn used(scene: &Scene) -> Result<()> {
     pod["spec"]["volumes"] = json!([volume]);
     scene.apply(&pod).await?;
     scene.kubectl("delete pvc/data --wait=false").await.map(drop)
+}
+
+/// The claim is allocated as by a scheduler. The pod has its node from the start, so an operator reserves the claim.
+async fn reserved(scene: &Scene) -> Result<()> {
+    let request = json!({"name": "gpu", "exactly": {"deviceClassName": "e2e.example"}});
+    let fields = json!({"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]},
+        "spec": {"devices": {"requests": [request]}}});
+    scene.apply(&of("resource.k8s.io/v1", "ResourceClaim", "gpu", &fields)).await?;
+    scene.patch_status::<ResourceClaim>("gpu", &json!({"status": {"allocation": {"devices": {}}}})).await?;
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
+    pod["spec"] = template("web")["spec"].clone();
+    pod["spec"]["nodeName"] = json!("node-0");
+    pod["spec"]["resourceClaims"] = json!([{"name": "gpu", "resourceClaimName": "gpu"}]);
+    scene.apply(&pod).await?;
+    scene
+        .wait_until("the claim is reserved for the pod", DEADLINE, async || {
+            let users = scene.fetch::<ResourceClaim>("gpu").await?.status.and_then(|status| status.reserved_for);
+            ensure!(users.is_some_and(|users| !users.is_empty()), "it is reserved for nobody");
+            Ok(())
+        })
+        .await?;
+    scene.kubectl("delete resourceclaim/gpu --wait=false").await.map(drop)
 }
 
 async fn blocked(scene: &Scene) -> Result<()> {

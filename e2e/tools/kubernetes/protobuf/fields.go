@@ -51,7 +51,7 @@ var messages = []message{
 
 	of[corev1.Pod]("metadata spec status"),
 	of[corev1.PodSpec]("volumes containers terminationGracePeriodSeconds nodeName hostname subdomain affinity " +
-		"initContainers ephemeralContainers securityContext tolerations"),
+		"initContainers ephemeralContainers securityContext tolerations resourceClaims schedulingGroup"),
 	of[corev1.PodSecurityContext]("seLinuxOptions seLinuxChangePolicy"),
 	of[corev1.SecurityContext]("seLinuxOptions"),
 	of[corev1.SELinuxOptions]("user role type level"),
@@ -61,6 +61,8 @@ var messages = []message{
 	of[corev1.NodeSelectorTerm]("matchFields"),
 	of[corev1.NodeSelectorRequirement]("key operator values"),
 	of[corev1.Toleration]("key operator value effect tolerationSeconds"),
+	of[corev1.PodResourceClaim]("name resourceClaimName resourceClaimTemplateName"),
+	of[corev1.PodSchedulingGroup]("podGroupName"),
 	of[corev1.Volume]("name volumeSource"),
 	of[corev1.VolumeSource]("persistentVolumeClaim ephemeral iscsi fc awsElasticBlockStore azureDisk azureFile cinder " +
 		"gcePersistentDisk portworxVolume vsphereVolume"),
@@ -80,7 +82,10 @@ var messages = []message{
 	of[corev1.EphemeralContainerCommon]("volumeMounts securityContext"),
 	of[corev1.VolumeMount]("name"),
 	of[corev1.ContainerPort]("name containerPort protocol"),
-	of[corev1.PodStatus]("phase conditions reason podIP startTime containerStatuses initContainerStatuses podIPs"),
+	of[corev1.PodStatus]("phase conditions reason podIP startTime containerStatuses initContainerStatuses podIPs " +
+		"resourceClaimStatuses extendedResourceClaimStatus"),
+	of[corev1.PodResourceClaimStatus]("name resourceClaimName"),
+	of[corev1.PodExtendedResourceClaimStatus]("resourceClaimName"),
 	of[corev1.PodCondition]("type status lastTransitionTime reason message").without("lastUpdateTime"),
 	of[corev1.ContainerStatus]("name state restartCount"),
 	of[corev1.ContainerState]("terminated"),

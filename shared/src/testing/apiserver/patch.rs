@@ -1,6 +1,6 @@
 //! The four kinds of patches, as far as controllers use them.
 //!
-//! Left out: the merge keys of a strategic merge patch beyond those of metadata, conditions and an account's Secrets, and
+//! Left out: the merge keys of a strategic merge patch beyond those of metadata, conditions, an account's Secrets and the users of a claim, and
 //! operations of a JSON patch on lists. Both are refused, so that no test passes by a patch that was not applied.
 //! Server-side apply knows no owners of fields, and replaces every list.
 
@@ -52,7 +52,7 @@ pub(super) fn strategic_merge(target: &mut Value, patch: &Map<String, Value>) ->
 
 fn merge_list(name: &str, known: &mut Value, items: &[Value]) -> Result<(), String> {
     let merge_key = match name {
-        "ownerReferences" => "uid",
+        "ownerReferences" | "reservedFor" => "uid",
         "conditions" => "type",
         "secrets" => "name",
         "finalizers" => "",

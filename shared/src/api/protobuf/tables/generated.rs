@@ -94,6 +94,8 @@ pub(crate) static POD_SPEC: Table = table("PodSpec", &[
     field(20, "initContainers", Kind::List(&Kind::Message(&CONTAINER))),
     field(22, "tolerations", Kind::List(&Kind::Message(&TOLERATION))),
     field(34, "ephemeralContainers", Kind::List(&Kind::Message(&EPHEMERAL_CONTAINER))),
+    field(39, "resourceClaims", Kind::List(&Kind::Message(&POD_RESOURCE_CLAIM))),
+    field(43, "schedulingGroup", Kind::Message(&POD_SCHEDULING_GROUP)),
 ]);
 
 pub(crate) static POD_SECURITY_CONTEXT: Table = table("PodSecurityContext", &[
@@ -140,6 +142,16 @@ pub(crate) static TOLERATION: Table = table("Toleration", &[
     omitted(3, "value", Kind::Text),
     omitted(4, "effect", Kind::Text),
     field(5, "tolerationSeconds", Kind::Int),
+]);
+
+pub(crate) static POD_RESOURCE_CLAIM: Table = table("PodResourceClaim", &[
+    field(1, "name", Kind::Text),
+    field(3, "resourceClaimName", Kind::Text),
+    field(4, "resourceClaimTemplateName", Kind::Text),
+]);
+
+pub(crate) static POD_SCHEDULING_GROUP: Table = table("PodSchedulingGroup", &[
+    field(1, "podGroupName", Kind::Text),
 ]);
 
 pub(crate) static VOLUME: Table = table("Volume", &[
@@ -263,6 +275,17 @@ pub(crate) static POD_STATUS: Table = table("PodStatus", &[
     field(8, "containerStatuses", Kind::List(&Kind::Message(&CONTAINER_STATUS))),
     field(10, "initContainerStatuses", Kind::List(&Kind::Message(&CONTAINER_STATUS))),
     field(12, "podIPs", Kind::List(&Kind::Message(&POD_IP))),
+    field(15, "resourceClaimStatuses", Kind::List(&Kind::Message(&POD_RESOURCE_CLAIM_STATUS))),
+    field(18, "extendedResourceClaimStatus", Kind::Message(&POD_EXTENDED_RESOURCE_CLAIM_STATUS)),
+]);
+
+pub(crate) static POD_RESOURCE_CLAIM_STATUS: Table = table("PodResourceClaimStatus", &[
+    field(1, "name", Kind::Text),
+    field(2, "resourceClaimName", Kind::Text),
+]);
+
+pub(crate) static POD_EXTENDED_RESOURCE_CLAIM_STATUS: Table = table("PodExtendedResourceClaimStatus", &[
+    field(2, "resourceClaimName", Kind::Text),
 ]);
 
 pub(crate) static POD_CONDITION: Table = table("PodCondition", &[
