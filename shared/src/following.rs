@@ -9,5 +9,6 @@ pub(crate) mod followed;
 pub(crate) mod health;
 pub mod informer;
 pub(crate) mod reflector;
+pub(crate) mod served;
 pub(crate) mod source;
 pub(crate) mod watched;

@@ -1,7 +1,6 @@
 //! The operator as a process, and one sync on one screen.
 
 mod changes;
-mod versions;
 
 use std::sync::Arc;
 
@@ -18,10 +17,9 @@ use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::{SyncMetrics, register};
-use crate::objects::{CLUSTER_TRUST_BUNDLES, is_of_signer, signer_key};
+use crate::objects::{CLUSTER_TRUST_BUNDLES, Version, is_of_signer, signer_key};
 use crate::observe::{Caches, InformerOnDemand, live_bundle};
 use crate::plan::{plan, plan_live_read};
-use versions::Versions;
 
 /// Upstream's.
 const WORKERS: usize = 1;
@@ -42,8 +40,11 @@ impl Operator for ClusterTrustBundlePublisherOperator {
             cluster_trust_bundles.on_change(effects.with(changes::bundle_changed));
             setup.watch_while(cluster_trust_bundles, &need);
         }
-        let (versions, ready) = Versions::new(setup.feeder(), Arc::clone(&caches), queue.clone());
-        setup.run("served-versions", ready, versions.run());
+        let (following, syncing) = (Arc::clone(&caches), queue.clone());
+        setup.when_served(&Version::ALL.map(Version::resource), move |served| {
+            following.follow(served.and_then(Version::of));
+            syncing.add(&signer_key(), Cause::Event);
+        });
         // Without a CA, or if bundles are not served, this first sync records a decision that says so.
         let first = queue.clone();
         setup.at_start(move || first.add(&signer_key(), Cause::Event));

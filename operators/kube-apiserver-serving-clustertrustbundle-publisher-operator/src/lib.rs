@@ -2,8 +2,8 @@
 //!
 //! The bundle is named after a hash of the CA. A new CA gets a new bundle, and then the previous one is deleted.
 //!
-//! Reading order: [`objects`] (what is read of a bundle, and its versions) → [`controller`] (one sync; its `versions`
-//! find out whether bundles are served, its `changes` say what leads to a sync) → [`observe`] → [`plan`] → [`apply`].
+//! Reading order: [`objects`] (what is read of a bundle, and its versions) → [`controller`] (one sync; its
+//! `changes` say what leads to it) → [`observe`] → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/certificates/clustertrustbundlepublisher`.
 

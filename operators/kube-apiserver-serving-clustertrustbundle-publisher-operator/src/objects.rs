@@ -32,6 +32,10 @@ impl Version {
     /// The preferred version comes first, as upstream.
     pub const ALL: [Self; 2] = [Self::Beta, Self::Alpha];
 
+    pub fn of(resource: &Resource) -> Option<Self> {
+        Self::ALL.into_iter().find(|version| version.resource() == *resource)
+    }
+
     pub fn resource(self) -> Resource {
         match self {
             Self::Beta => CLUSTER_TRUST_BUNDLES,

@@ -75,14 +75,9 @@ impl Caches {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches bundles in this version and in no other. Returns whether that is a change.
-    pub(crate) fn follow(&self, version: Option<Version>) -> bool {
-        let mut served = self.served();
-        let is_change = served.as_ref().map(|served| served.version) != version;
-        if is_change {
-            *served = version.map(|version| Served { version, _needed: self.of(version).need.hold("") });
-        }
-        is_change
+    /// Watches bundles in this version and in no other.
+    pub(crate) fn follow(&self, version: Option<Version>) {
+        *self.served() = version.map(|version| Served { version, _needed: self.of(version).need.hold("") });
     }
 
     pub fn observe(&self, ca: Option<Text>) -> Observed {

@@ -420,18 +420,17 @@ impl<T: Object> Cache<T> {
         }
     }
 
-    /// Forgets the objects that only this part sees, without a change: they still exist, but are not followed any more.
-    pub(crate) fn forget_part(&self, part: Part) {
+    /// Forgets the objects that only this part sees, and gives them: they still exist, but are not followed any more.
+    pub(crate) fn forget_part(&self, part: Part) -> Vec<Arc<T>> {
         let mut state = self.write();
         let unseen = |(key, entry): (&Key, &mut Entry<T>)| {
             entry.parts &= !part.bit();
             (entry.parts == 0).then(|| key.clone())
         };
         let forgotten: Vec<Key> = state.objects.iter_mut().filter_map(unseen).collect();
-        for key in forgotten {
-            state.remove(&key);
-        }
+        let forgotten = forgotten.iter().filter_map(|key| state.remove(key)).collect();
         state.objects.shrink_to_fit();
+        forgotten
     }
 }
 
@@ -472,10 +471,10 @@ impl<T: Object> State<T> {
         old
     }
 
-    fn remove(&mut self, key: &Key) {
-        if let Some(old) = self.objects.remove(key) {
-            self.unindex(&old.object);
-        }
+    fn remove(&mut self, key: &Key) -> Option<Arc<T>> {
+        let Entry { object, parts: _ } = self.objects.remove(key)?;
+        self.unindex(&object);
+        Some(object)
     }
 
     fn unindex(&mut self, old: &Arc<T>) {
@@ -634,7 +633,8 @@ mod tests {
         cache.reset(WHOLE, vec![thing("a", 1, 1, None)], log(&mut changes));
         cache.reset(Part(1), vec![thing("a", 1, 1, None), thing("b", 2, 1, None)], log(&mut changes));
         changes.clear();
-        cache.forget_part(Part(1));
+        let forgotten = cache.forget_part(Part(1));
+        assert_eq!(forgotten.iter().map(|thing| thing.metadata.name()).collect::<Vec<_>>(), ["b"]);
         assert_eq!(cache.all().iter().map(|thing| thing.metadata.name()).collect::<Vec<_>>(), ["a"]);
         assert_eq!(changes, [""; 0]);
         cache.reset(Part(1), vec![thing("b", 2, 1, None)], log(&mut changes));
@@ -675,7 +675,7 @@ mod tests {
                 match action {
                     0..=4 => cache.apply(part, &object, |_| {}),
                     5..=6 => cache.delete(part, &object, |_| {}),
-                    7 => cache.forget_part(part),
+                    7 => drop(cache.forget_part(part)),
                     _ => {
                         let keep = cache.all().into_iter().step_by(2).collect();
                         cache.reset(part, keep, |_| {});

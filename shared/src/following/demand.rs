@@ -79,6 +79,11 @@ impl Demand {
         self.0.changed.send_modify(|changes| *changes += 1);
     }
 
+    /// Whether all of the resource is followed by one watch.
+    pub(crate) fn is_of_cluster(&self) -> bool {
+        self.0.extent == Extent::Cluster
+    }
+
     /// The resource as upstream prints it, such as `replicasets.apps`.
     pub(crate) fn resource(&self) -> &str {
         &self.0.resource

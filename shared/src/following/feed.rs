@@ -23,7 +23,7 @@ use crate::following::reflector::{self, Store};
 use crate::following::source::{Follow, Source};
 use crate::transport::api_error::ApiError;
 use crate::transport::client::{Accept, Client};
-use crate::transport::discovery::{Discovery, GroupVersion};
+use crate::transport::discovery::Discovery;
 
 /// Discovers resources and follows them; cheap to clone.
 #[derive(Clone)]
@@ -43,11 +43,6 @@ impl Feeder {
     /// The resources that the apiserver serves at the moment.
     pub async fn discover(&self) -> Result<Discovery, ApiError> {
         Discovery::read(&self.client).await
-    }
-
-    /// The resources that the apiserver serves in this group version at the moment, which is one small document.
-    pub async fn group_version(&self, api_version: &str) -> Result<GroupVersion, ApiError> {
-        GroupVersion::read(&self.client, api_version).await
     }
 
     /// Changes each time the server answers again after it could not be reached for a while.

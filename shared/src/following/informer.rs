@@ -10,6 +10,7 @@ mod on_demand;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,6 +88,13 @@ impl<T: Object> Cached<T> {
         }
     }
 
+    /// Forgets the objects that only this part sees. They still exist, so only those are told that count what is cached.
+    fn forget(&self, part: Part, health: &Health) {
+        for object in self.cache.forget_part(part) {
+            tell(self.handlers.needs.iter(), Change::Deleted(&object), health);
+        }
+    }
+
     /// Whether the cache can store this object: an index function that panics makes it unreadable.
     fn can_index(&self, object: &T, health: &Health) -> bool {
         let can_index = catch_unwind(AssertUnwindSafe(|| self.cache.try_indices(object))).is_ok();
@@ -125,6 +133,8 @@ pub(super) struct PartStore<T> {
     part: Part,
     pub(super) health: Arc<Health>,
     progress: watch::Sender<Progress>,
+    /// How far the cache has come, if this part alone fills it on demand.
+    whole: Option<watch::Sender<Progress>>,
     /// The demand for which it is followed; none if it is followed for ever.
     demand: Option<Demand>,
 }
@@ -163,14 +173,18 @@ impl<T: Object> Store<T> for PartStore<T> {
     }
 
     fn listed(&self, version: ResourceVersion, list: u64) {
-        Progress::listed(&self.progress, version, list);
+        for progress in iter::once(&self.progress).chain(&self.whole) {
+            Progress::listed(progress, version, list);
+        }
         if let Some(demand) = &self.demand {
             demand.has_changed();
         }
     }
 
     fn advance(&self, version: ResourceVersion) {
-        Progress::advance(&self.progress, version);
+        for progress in iter::once(&self.progress).chain(&self.whole) {
+            Progress::advance(progress, version);
+        }
     }
 }
 
@@ -285,8 +299,8 @@ impl<T: Object> Informer<T> {
         self.source.follow(self.cache.subscribe(), &self.cache)
     }
 
-    /// The need of those objects that `needs` picks: see [`crate::process::run::Setup::watch_while`]. They are always
-    /// followed themselves: objects that are let go tell no handler, and would count for ever.
+    /// The need of those objects that `needs` picks, while they are in the cache: see
+    /// [`crate::process::run::Setup::watch_while`].
     pub fn need(&mut self, needs: impl Fn(&T) -> bool + Send + Sync + 'static) -> Need {
         let need = Need::default();
         self.adds_to(&need, needs);
@@ -349,7 +363,7 @@ impl<T: Object> Informer<T> {
         let progress = cache.progress_sender();
         let cached = Arc::new(Cached { cache, handlers, has_started: AtomicBool::new(false) });
         let health = Arc::clone(&source.health);
-        (source, PartStore { cached, part: Part::default(), health, progress, demand: None })
+        (source, PartStore { cached, part: Part::default(), health, progress, whole: None, demand: None })
     }
 }
 

@@ -51,7 +51,7 @@ impl<T: Object> Follower<T> {
         let mut parts = self.demand.parts();
         let (wanted, now) = (self.demand.wanted(&parts), Instant::now());
         for stopped in parts.stop_idle(&wanted, self.cached.cache.len(), now) {
-            self.cached.cache.forget_part(stopped);
+            self.cached.forget(stopped, &self.source.health);
         }
         for namespace in &wanted {
             let Some(number) = parts.free_number(namespace, self.demand.numbers()) else { continue };
@@ -68,9 +68,10 @@ impl<T: Object> Follower<T> {
         let progress = watch::Sender::default();
         let follow = source.follow(progress.subscribe(), &self.cached.cache);
         self.watched.add(follow.clone());
-        let demand = Some(self.demand.clone());
+        let whole = self.demand.is_of_cluster().then(|| self.cached.cache.progress_sender());
         let (cached, health) = (Arc::clone(&self.cached), Arc::clone(&source.health));
-        (PartStore { cached, part: number, health, progress, demand }, follow)
+        let demand = Some(self.demand.clone());
+        (PartStore { cached, part: number, health, progress, whole, demand }, follow)
     }
 
     fn check(&self, ended: Result<(), JoinError>) -> anyhow::Result<()> {

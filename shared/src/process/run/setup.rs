@@ -3,6 +3,7 @@
 //! Left out: starting any of it.
 
 use std::collections::BTreeMap;
+use std::mem::replace;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -13,11 +14,13 @@ use tokio::sync::watch::Receiver;
 
 use super::restore::OnRestore;
 use crate::api::facts::Names;
-use crate::api::object::Object;
+use crate::api::object::{Kind, Object};
+use crate::api::resource::Resource;
 use crate::following::cache::Progress;
 use crate::following::demand::{Demand, Extent};
 use crate::following::followed::Followed;
 use crate::following::informer::{Feeder, Informer, Need};
+use crate::following::served::Served;
 use crate::following::source::Follow;
 use crate::process::explain::KeyExplainer;
 use crate::process::flags::SharedFlags;
@@ -221,6 +224,21 @@ impl Setup {
         self.watch_on_demand(informer, &[(need, Extent::Nodes)]);
     }
 
+    /// Follows all of a resource while the apiserver serves it, which few clusters turn on.
+    pub fn watch_while_served<T: Kind>(&mut self, informer: Informer<T>) {
+        let (need, mut held) = (Need::default(), None);
+        self.watch_while(informer, &need);
+        self.when_served(&[T::RESOURCE], move |served| drop(replace(&mut held, served.map(|_| need.hold("")))));
+    }
+
+    /// Calls this with the first of these resources that the apiserver serves, and with none if it serves none: before
+    /// work starts, and at each change, on every replica.
+    pub fn when_served(&mut self, resources: &[Resource], follow: impl FnMut(Option<&Resource>) + Send + 'static) {
+        let name = resources.iter().map(ToString::to_string).next().unwrap_or_default();
+        let (served, ready) = Served::new(self.client.clone(), resources.to_vec(), follow);
+        self.run(format!("served/{name}"), ready, served.run());
+    }
+
     fn watch_on_demand<T: Object>(&mut self, informer: Informer<T>, wanted: &[(&Need, Extent)]) {
         let resource = informer.health().resource.clone();
         let demands: Vec<_> =
@@ -263,7 +281,7 @@ impl Setup {
     /// fails under this name.
     pub fn run(
         &mut self,
-        name: &'static str,
+        name: impl Into<String>,
         ready: Receiver<Progress>,
         task: impl Future<Output = ()> + Send + 'static,
     ) {

@@ -327,6 +327,24 @@ fn whole_namespaces_beside_selected_objects_fill_one_cache_and_tell_each_change_
 }
 
 #[test]
+fn what_is_forgotten_needs_nothing() {
+    test(async {
+        let (need, mut informer) = (Need::default(), InformerBuilder::<Pod>::new().build());
+        let of_pods = informer.need(|_| true);
+        let following = Following::start(informer, vec![Demand::new("pods".to_owned(), &need, Extent::Cluster)]);
+        following.server.add(&pod_at("a/1"));
+        for _ in 0..2 {
+            let held = need.hold("");
+            sleep(Duration::from_secs(1)).await;
+            assert_eq!((following.pods().len(), of_pods.is_there()), (1, true));
+            drop(held);
+            sleep(LINGER * 3).await;
+            assert_eq!((following.pods().len(), of_pods.is_there()), (0, false));
+        }
+    });
+}
+
+#[test]
 fn a_need_that_comes_back_soon_is_kept_for_longer() {
     test(async {
         let scene = Scene::new(Extent::Cluster);

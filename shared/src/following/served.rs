@@ -1,0 +1,84 @@
+//! Finds out which of some resources the apiserver serves, again and again: what is off by default may be turned on or
+//! off while this process runs.
+//!
+//! Left out: resources that every apiserver serves, and discovery of all.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::api::resource::Resource;
+use crate::following::cache::Progress;
+use crate::transport::api_error::ApiError;
+use crate::transport::client::{Client, soon_after};
+use crate::transport::discovery::GroupVersion;
+
+/// The time between two checks. A restart of the apiserver turns resources on, and leads to a check of its own; but with
+/// several apiservers the restart of one goes unnoticed.
+const PERIOD: Duration = Duration::from_mins(5);
+/// The time until the next check after one that failed.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// The check, and what it has found.
+pub(crate) struct Served<F> {
+    client: Client,
+    resources: Vec<Resource>,
+    follow: F,
+    ready: watch::Sender<Progress>,
+}
+
+impl<F: FnMut(Option<&Resource>)> Served<F> {
+    /// The task, and the progress of its first check. `follow` is told of the first one of `resources` that is served, at
+    /// the first check and at each change.
+    pub(crate) fn new(client: Client, resources: Vec<Resource>, follow: F) -> (Self, watch::Receiver<Progress>) {
+        let (ready, is_ready) = watch::channel(Progress::default());
+        (Self { client, resources, follow, ready }, is_ready)
+    }
+
+    /// Checks for as long as the future is polled.
+    pub(crate) async fn run(mut self) {
+        let mut came_back = self.client.came_back();
+        let mut known = None;
+        loop {
+            let pause = match first_served(&self.client, &self.resources).await {
+                Ok(served) => {
+                    if known.as_ref() != Some(&served) {
+                        self.note(served.as_ref());
+                        known = Some(served);
+                    }
+                    PERIOD
+                }
+                Err(error) => {
+                    tracing::warn!(resources = self.names(), %error, "cannot discover the served resource");
+                    RETRY
+                }
+            };
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = soon_after(&mut came_back) => {}
+            }
+        }
+    }
+
+    fn note(&mut self, served: Option<&Resource>) {
+        let version = served.map_or_else(|| "none".to_owned(), Resource::api_version);
+        tracing::debug!(resources = self.names(), version, "served resource changed");
+        (self.follow)(served);
+        self.ready.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
+    }
+
+    fn names(&self) -> String {
+        self.resources.first().map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+async fn first_served(client: &Client, resources: &[Resource]) -> Result<Option<Resource>, ApiError> {
+    for resource in resources {
+        let served = GroupVersion::read(client, &resource.api_version()).await?;
+        if served.resource_of(&resource.kind).is_some() {
+            return Ok(Some(resource.clone()));
+        }
+    }
+    Ok(None)
+}
