@@ -12,8 +12,11 @@ mod manifests;
 const UPSTREAM: &str = include_str!("tests/flags.tsv");
 
 /// Operators whose controllers need a feature gate that is off by default.
-const GATED: [&str; 2] =
-    ["kube-apiserver-serving-clustertrustbundle-publisher-operator", "podcertificaterequest-cleaner-operator"];
+const GATED: [&str; 3] = [
+    "kube-apiserver-serving-clustertrustbundle-publisher-operator",
+    "podcertificaterequest-cleaner-operator",
+    "storageversion-garbage-collector-operator",
+];
 /// Operators whose controllers run only by name.
 const BY_NAME: [&str; 3] = ["bootstrap-signer-operator", "selinux-warning-operator", "token-cleaner-operator"];
 

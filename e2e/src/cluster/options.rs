@@ -16,10 +16,10 @@ const TURNED_ON: [&str; 3] = ["bootstrap-signer-controller", "selinux-warning-co
 /// Takes the taint away that every new node has.
 const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
 
-/// The gate of ClusterTrustBundles, of kube-apiserver and of kube-controller-manager.
-const TRUST_BUNDLES: &str = "--feature-gates=ClusterTrustBundle=true";
-/// The resource is off besides: see [`TRUST_BUNDLES`].
-const SERVED_TRUST_BUNDLES: &str = "--runtime-config=certificates.k8s.io/v1beta1/clustertrustbundles=true";
+/// The gates of kinds that are off by default, for kube-apiserver and for kube-controller-manager.
+const GATES: [&str; 2] = ["ClusterTrustBundle", "StorageVersionAPI"];
+/// The kinds themselves, which kube-apiserver serves only if it is told so besides: see [`GATES`].
+const GATED: [&str; 2] = ["certificates.k8s.io/v1beta1/clustertrustbundles", "internal.apiserver.k8s.io/v1alpha1"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerManager {
@@ -101,21 +101,33 @@ impl ClusterOptions {
         Self { controller_manager: Some(ControllerManager::all()), ..Self::default() }
     }
 
-    /// The same with ClusterTrustBundles, which are off by default: kube-apiserver serves them, and
-    /// kube-controller-manager, if there is one from the start, publishes its own.
+    /// The same with the kinds that are off by default and that operators act on: kube-apiserver serves them, and
+    /// kube-controller-manager, if there is one from the start, runs their controllers.
     #[must_use]
-    pub fn with_trust_bundles(mut self) -> Self {
-        self.apiserver_flags.extend([TRUST_BUNDLES, SERVED_TRUST_BUNDLES].map(str::to_owned));
+    pub fn with_gated_kinds(mut self) -> Self {
+        let gates = turned_on("--feature-gates", &GATES);
+        self.apiserver_flags.extend([gates.clone(), turned_on("--runtime-config", &GATED)]);
         if let Some(ControllerManager { flags, .. }) = &mut self.controller_manager {
-            flags.push(TRUST_BUNDLES.to_owned());
+            flags.push(gates);
         }
         self
     }
 }
 
+/// `--flag=a=true,b=true`.
+fn turned_on(flag: &str, names: &[&str]) -> String {
+    let pairs: Vec<String> = names.iter().map(|name| format!("{name}=true")).collect();
+    format!("{flag}={}", pairs.join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_names_are_turned_on_by_one_flag() {
+        assert_eq!(turned_on("--runtime-config", &["a/v1", "b/v1"]), "--runtime-config=a/v1=true,b/v1=true");
+    }
 
     #[test]
     fn a_controller_is_named_once() {

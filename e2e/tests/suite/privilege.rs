@@ -221,7 +221,7 @@ async fn check_roles(scene: &Scene, lives: &[Life]) -> Result<()> {
 fn each_role_allows_what_its_operator_does_and_nothing_else() -> Result<()> {
     for group in LIVES.chunks(GROUP) {
         let options = ClusterOptions { audit: true, audit_policy: rbac::AUDIT_POLICY, ..ClusterOptions::default() };
-        with_cluster(options.with_trust_bundles(), async |scene| check_roles(scene, group).await)?;
+        with_cluster(options.with_gated_kinds(), async |scene| check_roles(scene, group).await)?;
     }
     Ok(())
 }

@@ -171,7 +171,7 @@ async fn check_silence(scene: &Scene) -> Result<()> {
 fn shadows_of_every_life_write_nothing_and_agree_with_what_is_left() -> Result<()> {
     let options =
         ClusterOptions { audit: true, audit_policy: rbac::AUDIT_POLICY, ..ClusterOptions::with_controller_manager() };
-    with_cluster(options.with_trust_bundles(), async |scene| {
+    with_cluster(options.with_gated_kinds(), async |scene| {
         let token = debug_token(scene).await?;
         let shadows = start_shadows(scene).await?;
         privilege::live_every_life(scene).await?;
@@ -202,7 +202,7 @@ async fn check_fulfilled(shadows: &[Operator], token: &str) -> Result<()> {
 #[test]
 fn at_rest_a_takeover_would_write_nothing_and_what_was_tampered_with_is_found() -> Result<()> {
     let options = ClusterOptions { nodes: 10, ..ClusterOptions::with_controller_manager() };
-    with_cluster(options.with_trust_bundles(), async |scene| {
+    with_cluster(options.with_gated_kinds(), async |scene| {
         let token = debug_token(scene).await?;
         let fixtures = [scene.beside("sets").await?, scene.beside("batch").await?];
         try_join!(side_by_side::live(&fixtures[0]), side_by_side::batch::live(&fixtures[1]), objects::make(scene))?;

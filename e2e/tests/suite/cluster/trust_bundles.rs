@@ -21,7 +21,7 @@ fn without_history(mut bundle: DynamicObject) -> Result<serde_json::Value> {
 
 #[test]
 fn the_bundle_with_the_ca_is_upstreams() -> Result<()> {
-    with_cluster(ClusterOptions::with_controller_manager().with_trust_bundles(), async |scene| {
+    with_cluster(ClusterOptions::with_controller_manager().with_gated_kinds(), async |scene| {
         let bundles = api(scene).await?;
         let published = async || scene.wait_until("it is published", DEADLINE, async || only(&bundles).await).await;
         let upstreams = published().await?;

@@ -156,9 +156,9 @@ impl Scene {
     /// Waits until an object is gone.
     pub(crate) async fn gone_from<K>(&self, objects: &Api<K>, name: &str) -> Result<()>
     where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+        K: Clone + Debug + DeserializeOwned,
     {
-        self.wait_until(&format!("{} {name} is gone", K::kind(&())), DEADLINE, async || {
+        self.wait_until(&format!("{}/{name} is gone", objects.resource_url()), DEADLINE, async || {
             let left = objects.get_opt(name).await?;
             ensure!(left.is_none(), "{left:?}");
             Ok(())
