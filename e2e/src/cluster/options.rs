@@ -17,9 +17,13 @@ const TURNED_ON: [&str; 3] = ["bootstrap-signer-controller", "selinux-warning-co
 const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
 
 /// The gates of kinds that are off by default, for kube-apiserver and for kube-controller-manager.
-const GATES: [&str; 2] = ["ClusterTrustBundle", "StorageVersionAPI"];
+const GATES: [&str; 3] = ["ClusterTrustBundle", "StorageVersionAPI", "StorageVersionMigrator"];
 /// The kinds themselves, which kube-apiserver serves only if it is told so besides: see [`GATES`].
-const GATED: [&str; 2] = ["certificates.k8s.io/v1beta1/clustertrustbundles", "internal.apiserver.k8s.io/v1alpha1"];
+const GATED: [&str; 3] = [
+    "certificates.k8s.io/v1beta1/clustertrustbundles",
+    "internal.apiserver.k8s.io/v1alpha1",
+    "storagemigration.k8s.io/v1beta1",
+];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerManager {

@@ -8,6 +8,7 @@ mod deletion;
 mod faults;
 mod kinds;
 mod lists;
+mod migrations;
 mod namespaces;
 mod node_cidrs;
 mod owners;

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, ensure};
 use e2e::kubectl::kustomize;
 use e2e::operator::Installed;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::support::clusters::manifests;
@@ -56,7 +57,7 @@ fn overlay(folder: &Path, content: &Value) -> Result<()> {
 #[test]
 fn a_policy_follows_its_account_to_another_name_and_namespace() -> Result<()> {
     crate::support::scene::runtime()?.block_on(async {
-        for operator in ["garbage-collector-operator", "namespace-operator"] {
+        for operator in ["garbage-collector-operator", "namespace-operator", "storage-version-migrator-operator"] {
             let folder = tempfile::tempdir().context("make a folder for overlays")?;
             let up = "../".repeat(folder.path().components().count() + 1);
             let path = |of: &str| Ok::<_, anyhow::Error>(format!("{up}{}", manifests(of).canonicalize()?.display()));
@@ -150,5 +151,36 @@ fn the_namespace_operators_account_deletes_only_where_the_namespace_goes() -> Re
         kubectl(&doomed, &account, &["delete", "configmap/target", "--wait=false"]).await?;
         doomed.patch::<ConfigMap>("target", &json!({"metadata": {"finalizers": null}})).await?;
         doomed.namespace_gone().await
+    })
+}
+
+#[test]
+fn the_migrators_account_writes_objects_only_as_they_are() -> Result<()> {
+    without_kubelets(async |scene| {
+        let account = taken_over(scene, "storage-version-migrator-operator").await?;
+        let target = config_map(scene, "target").await?;
+        // kubectl reads an object before it patches it, which this account may not.
+        let maps: Api<ConfigMap> = Api::namespaced(e2e::kubeconfig::client(&account).await?, &scene.namespace);
+        let patch = async |change: &Value, dry_run: bool| {
+            let params = PatchParams { dry_run, ..PatchParams::default() };
+            maps.patch("target", &params, &Patch::Merge(change)).await
+        };
+        let refused = async |change: Value, dry_run: bool, why: &str| {
+            let what = format!("{change} is refused");
+            let answer = scene.wait_until(&what, DEADLINE, async || match patch(&change, dry_run).await {
+                Err(refusal) => Ok(refusal.to_string()),
+                Ok(done) => Err(anyhow::anyhow!("it was done: {done:?}")),
+            });
+            let answer = answer.await?;
+            ensure!(answer.contains("ValidatingAdmissionPolicy") && answer.contains(why), "{change}: {answer}");
+            Ok(())
+        };
+        // A policy takes a moment to be in force.
+        refused(json!({"data": {"a": "2"}}), true, "nothing outside of metadata").await?;
+        refused(json!({"data": null}), false, "nothing outside of metadata").await?;
+        refused(json!({"metadata": {"labels": {"a": "b"}}}), false, "no metadata").await?;
+        refused(json!({"metadata": {"finalizers": ["e2e/keep"]}}), false, "no metadata").await?;
+        let as_it_is = json!({"metadata": {"uid": target.uid(), "resourceVersion": target.resource_version()}});
+        patch(&as_it_is, false).await.map(drop).context("write it as it is")
     })
 }

@@ -4,6 +4,7 @@ pub(crate) mod behind;
 pub(crate) mod clusters;
 mod dump;
 mod kubelet;
+pub(crate) mod migrations;
 pub(crate) mod objects;
 mod quota;
 pub(crate) mod requests;

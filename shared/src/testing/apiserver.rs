@@ -52,6 +52,9 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 const SUBJECT_ACCESS_REVIEWS: Resource =
     Resource::cluster_scoped("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews");
 
+/// The verbs of every resource.
+const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
 /// The served resources besides those that this crate names.
 const OTHERS: &[Resource] = &[
     Resource::namespaced("apps", "v1", "StatefulSet", "statefulsets"),
@@ -519,7 +522,7 @@ impl State {
         let is_in_it = |resource: &&Resource| resource.collection_path("") == format!("{path}/{}", resource.plural);
         let resources = self.served.iter().filter(is_in_it).flat_map(|resource| {
             let (plural, namespaced) = (&resource.plural, resource.namespaced);
-            let own = json!({ "name": plural, "kind": resource.kind, "namespaced": namespaced });
+            let own = json!({ "name": plural, "kind": resource.kind, "namespaced": namespaced, "verbs": VERBS });
             let scale = json!({
                 "name": format!("{plural}/scale"), "namespaced": namespaced,
                 "group": "autoscaling", "version": "v1", "kind": "Scale",
@@ -641,10 +644,15 @@ impl State {
         let (limit, from) = (number("limit").unwrap_or(usize::MAX), number("continue").unwrap_or_default());
         let mut rest = self.store.list(&call.resource, &call.filter).skip(from);
         let items: Vec<Value> = rest.by_ref().take(limit).map(|object| call.shown(object)).collect();
-        let token = if rest.next().is_some() { (from + items.len()).to_string() } else { String::new() };
+        let left = rest.count();
+        let token = if left > 0 { (from + items.len()).to_string() } else { String::new() };
+        let mut metadata = json!({ "resourceVersion": self.store.version.to_string(), "continue": token });
+        if left > 0 {
+            metadata["remainingItemCount"] = left.into();
+        }
         json!({
             "kind": if call.metadata_only { "PartialObjectMetadataList".to_owned() } else { format!("{}List", call.resource.kind) },
-            "metadata": { "resourceVersion": self.store.version.to_string(), "continue": token },
+            "metadata": metadata,
             "items": items,
         })
     }
@@ -669,7 +677,7 @@ impl State {
                 "resource": resource.plural,
                 "responseKind": { "kind": resource.kind },
                 "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
-                "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+                "verbs": VERBS,
             });
             json!({
                 "metadata": { "name": resource.group },

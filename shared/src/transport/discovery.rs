@@ -142,9 +142,27 @@ impl GroupVersion {
     /// The resource whose objects have this kind.
     pub fn resource_of(&self, kind: &str) -> Option<Resource> {
         let is_it = |listed: &&Listed| listed.kind == kind && !listed.name.contains('/');
-        let Listed { name, kind, namespaced, group: _, version: _ } = self.listed.iter().find(is_it)?.clone();
+        self.listed.iter().find(is_it).map(|listed| self.resource(listed))
+    }
+
+    fn resource(&self, listed: &Listed) -> Resource {
+        let Listed { name, kind, namespaced, group: _, version: _, verbs: _ } = listed.clone();
         let (group, version) = (Cow::Owned(self.group.clone()), Cow::Owned(self.version.clone()));
-        Some(Resource { group, version, kind: Cow::Owned(kind), plural: Cow::Owned(name), namespaced })
+        Resource { group, version, kind: Cow::Owned(kind), plural: Cow::Owned(name), namespaced }
+    }
+
+    /// The resource of this name (`deployments`).
+    pub fn resource_named(&self, plural: &str) -> Option<Resource> {
+        self.listed_as(plural).map(|listed| self.resource(listed))
+    }
+
+    /// Whether the resource of this name takes all these verbs, such as `list`.
+    pub fn has_verbs(&self, plural: &str, verbs: &[&str]) -> bool {
+        self.listed_as(plural).is_some_and(|listed| verbs.iter().all(|verb| listed.verbs.contains(*verb)))
+    }
+
+    fn listed_as(&self, name: &str) -> Option<&Listed> {
+        self.listed.iter().find(|listed| listed.name == name)
     }
 
     /// The apiVersion and kind in which the objects of a resource have this subresource, if they do.
@@ -296,6 +314,8 @@ struct Listed {
     namespaced: bool,
     group: String,
     version: String,
+    #[serde(deserialize_with = "null_as_empty")]
+    verbs: BTreeSet<Text>,
 }
 
 #[cfg(test)]
@@ -398,8 +418,8 @@ mod tests {
         let document = r#"{"resources":[
             {"name":"widgets/status","kind":"Widget","namespaced":true},
             {"name":"widgets/scale","kind":"Scale","namespaced":true,"group":"autoscaling","version":"v1"},
-            {"name":"widgets","kind":"Widget","namespaced":true},
-            {"name":"gadgets","kind":"Gadget","namespaced":false},{"name":"gadgets/scale","kind":"Gadget"}]}"#;
+            {"name":"widgets","kind":"Widget","namespaced":true,"verbs":["list","patch"]},
+            {"name":"gadgets","kind":"Gadget","namespaced":false,"verbs":null},{"name":"gadgets/scale","kind":"Gadget"}]}"#;
         let ResourceList { resources } = serde_json::from_str(document).unwrap();
         let served = GroupVersion::of("example.com", "v1", resources);
         let widgets = served.resource_of("Widget").unwrap();
@@ -407,6 +427,11 @@ mod tests {
         let gadgets = served.resource_of("Gadget").unwrap();
         assert_eq!(gadgets, Resource::cluster_scoped("example.com", "v1", "Gadget", "gadgets"));
         assert_eq!(served.resource_of("Scale"), None);
+        let named = ["gadgets", "widgets/gone"].map(|plural| served.resource_named(plural));
+        assert_eq!(named, [Some(gadgets.clone()), None]);
+        let verbs = ["widgets", "gadgets", "gone"].map(|plural| served.has_verbs(plural, &["list", "patch"]));
+        assert_eq!(verbs, [true, false, false]);
+        assert!(!served.has_verbs("widgets", &["list", "update"]));
         assert_eq!(served.subresource(&widgets, "scale"), Some(("autoscaling/v1".to_owned(), "Scale")));
         assert_eq!(served.subresource(&gadgets, "scale"), Some(("example.com/v1".to_owned(), "Gadget")));
         assert_eq!(served.subresource(&gadgets, "status"), None);

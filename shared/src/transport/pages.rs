@@ -6,6 +6,7 @@
 use http::Method;
 use serde::de::DeserializeOwned;
 
+use crate::api::object::ResourceVersion;
 use crate::api::resource::Resource;
 use crate::api::url::with_query;
 use crate::transport::api_error::ApiError;
@@ -24,6 +25,15 @@ pub struct Selection<'a> {
     /// For the newest one it waits up to a tenth of a second until etcd has said that nothing is missing there. From the
     /// cache all comes in one answer, however much it is.
     pub from_cache: bool,
+}
+
+/// What follows a page of a list.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Asks for the next page; `""` after the last one.
+    pub token: String,
+    /// How many objects there were, where the apiserver says so.
+    pub objects: Option<u64>,
 }
 
 pub(crate) async fn each_of<T: DeserializeOwned>(
@@ -56,15 +66,15 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
     let size = PageSize::default();
     let (mut pages, mut token) = (Pages { client, resource, namespace, selection, accept, size }, String::new());
     loop {
-        token = pages.read(&token, &mut each).await?;
+        token = pages.read(&token, &mut each).await?.token;
         if token.is_empty() {
             return Ok(());
         }
     }
 }
 
-/// Calls a function with each object of one page of a list that is read over a long time, of all namespaces; gives the
-/// token of the page after it, as [`Pages::read`]. A token that has expired is replaced by the one that the apiserver
+/// Calls a function with each object of one page of a list that is read over a long time, of all namespaces; gives what
+/// follows it, as [`Pages::read`]. A token that has expired is replaced by the one that the apiserver
 /// offers, so that the pages are of different moments. An object that is there all the time is in one of them.
 ///
 /// Upstream: `handleCompactedErrorForPaging`, staging/src/k8s.io/apiserver/pkg/storage/etcd3/errors.go.
@@ -75,7 +85,7 @@ pub(crate) async fn page_of_long_list<T: DeserializeOwned>(
     accept: Accept,
     token: &str,
     mut each: impl FnMut(T),
-) -> Result<String, ApiError> {
+) -> Result<Rest, ApiError> {
     let mut pages = Pages { client, resource, namespace: "", selection, accept, size: PageSize::default() };
     let listed = pages.read(token, &mut each).await;
     let offered = match &listed {
@@ -95,9 +105,8 @@ struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// Calls a function with each object of one page, that of a token, `""` for the first one; gives the token of the
-    /// page after it, `""` if there is none.
-    async fn read<T: DeserializeOwned>(&mut self, token: &str, mut each: impl FnMut(T)) -> Result<String, ApiError> {
+    /// Calls a function with each object of one page, that of a token, `""` for the first one; gives what follows it.
+    async fn read<T: DeserializeOwned>(&mut self, token: &str, mut each: impl FnMut(T)) -> Result<Rest, ApiError> {
         let Selection { field_selector, label_selector, from_cache } = self.selection;
         // A token has a version of its own.
         let version = if from_cache && token.is_empty() { "0" } else { "" };
@@ -118,8 +127,21 @@ impl Pages<'_> {
         for item in page.items {
             each(item.read().map_err(&unread)?);
         }
-        Ok(page.metadata.token)
+        Ok(Rest { token: page.metadata.token, objects: page.metadata.remaining_item_count })
     }
+}
+
+/// The version of a resource at the moment: that of a list in one namespace (`""` for all) of at most one object.
+pub(crate) async fn latest_version(
+    client: &Client,
+    resource: &Resource,
+    namespace: &str,
+) -> Result<ResourceVersion, ApiError> {
+    let collection = resource.collection_path(namespace);
+    let (path, mut size) = (|limit: &str| with_query(&collection, &[("limit", limit)]), PageSize::ONE);
+    let body = client.page(path, Accept::Metadata, resource, &mut size).await?;
+    let page = Page::read(&body).map_err(ApiError::unread(&Method::GET, &collection))?;
+    Ok(page.metadata.resource_version)
 }
 
 #[cfg(test)]
@@ -212,8 +234,21 @@ mod tests {
             let each = |item: Value| names.push_str(item["metadata"]["name"].as_str().unwrap_or_default());
             let listed =
                 page_of_long_list(&client, &PODS, Selection::default(), Accept::MetadataList, "old", each).await;
-            assert_eq!(listed.as_ref().ok().map(|next| names + next).as_deref(), expected, "{offered}");
+            assert_eq!(listed.as_ref().ok().map(|rest| names + &rest.token).as_deref(), expected, "{offered}");
             assert!(listed.is_ok() || listed.is_err_and(|error| error.is_gone()), "{offered}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_says_what_follows_it_and_the_version_of_the_list() {
+        let metadata = json!({ "continue": "next", "remainingItemCount": 7, "resourceVersion": "12" });
+        let page = json!({ "kind": "PartialObjectMetadataList", "metadata": metadata, "items": [] });
+        for body in [bytes::Bytes::from(page.to_string()), protobuf::list(&page).unwrap()] {
+            let client = client(move |_| loopback::answer(200, body.clone())).await;
+            let (selection, accept) = (Selection::default(), Accept::Metadata);
+            let rest = page_of_long_list(&client, &PODS, selection, accept, "", |_: Value| {}).await.unwrap();
+            assert_eq!(rest, Rest { token: "next".to_owned(), objects: Some(7) });
+            assert_eq!(latest_version(&client, &PODS, "a").await.unwrap(), ResourceVersion(12));
         }
     }
 

@@ -22,7 +22,7 @@ use crate::transport::client::Client;
 use crate::working::consistency::Consistency;
 use crate::working::decisions::Decisions;
 
-pub use crate::transport::pages::Selection;
+pub use crate::transport::pages::{Rest, Selection};
 pub use crate::working::consistency::Written;
 pub use key::KeyControl;
 pub use options::{DeleteOptions, Preconditions, Propagation};

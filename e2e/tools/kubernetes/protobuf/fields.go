@@ -38,7 +38,7 @@ func (m message) without(absent string) message {
 
 var messages = []message{
 	of[runtime.TypeMeta]("apiVersion kind"),
-	of[metav1.ListMeta]("resourceVersion continue"),
+	of[metav1.ListMeta]("resourceVersion continue remainingItemCount"),
 	of[metav1.Status]("metadata message reason details code"),
 	of[metav1.StatusDetails]("causes retryAfterSeconds"),
 	of[metav1.StatusCause]("reason message field"),

@@ -31,7 +31,7 @@ pub(crate) async fn live_page(next: &NextPage, control: &Control) -> anyhow::Res
             targets.push(Arc::new(pod));
         }
     };
-    let listed = control.list_page(&PODS, selection, Accept::Object, &next.token(), each).await;
+    let listed = control.list_page(&PODS, selection, Accept::Object, &next.token(), each).await.map(|rest| rest.token);
     next.note(&listed);
     let goes_on = !listed.context("cannot list pods")?.is_empty();
     Ok(Search { targets, goes_on })

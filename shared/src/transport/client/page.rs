@@ -74,6 +74,8 @@ pub(crate) struct PageMeta {
     /// Asks for the next page; empty on the last one.
     #[serde(rename = "continue")]
     pub(crate) token: String,
+    /// How many objects follow; none where the apiserver does not say so.
+    pub(crate) remaining_item_count: Option<u64>,
 }
 
 /// An object that is not read yet.

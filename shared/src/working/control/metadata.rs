@@ -7,12 +7,12 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::{Control, DeleteOptions, KeyControl, Propagation};
 use crate::api::json;
-use crate::api::object::{Key, Uid};
+use crate::api::object::{Key, ResourceVersion, Uid};
 use crate::api::resource::Resource;
 use crate::transport::api_error::ApiError;
 use crate::transport::client::Accept;
 use crate::transport::discovery::{self, GroupVersion};
-use crate::transport::pages::{Selection, each_of, page_of_long_list};
+use crate::transport::pages::{Rest, Selection, each_of, latest_version, page_of_long_list};
 
 impl Control {
     pub async fn get_metadata<T: DeserializeOwned>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
@@ -64,8 +64,13 @@ impl Control {
         each_of(&self.client, resource, namespace, selection, accept, each).await
     }
 
+    /// The version of a resource at the moment, by a list in one namespace (`""` for all) of at most one object.
+    pub async fn latest_version(&self, resource: &Resource, namespace: &str) -> Result<ResourceVersion, ApiError> {
+        latest_version(&self.client, resource, namespace).await
+    }
+
     /// One page of a list of all namespaces that may take hours: the first one for the token `""`; gives the token of the
-    /// next one, `""` after the last. An object that is there all the time is in one of the pages.
+    /// next one, and how many objects follow. An object that is there all the time is in one of the pages.
     ///
     /// # Errors
     /// When the request fails; [`ApiError::is_gone`] if the list has to begin anew.
@@ -76,7 +81,7 @@ impl Control {
         accept: Accept,
         token: &str,
         each: impl FnMut(T),
-    ) -> Result<String, ApiError> {
+    ) -> Result<Rest, ApiError> {
         page_of_long_list(&self.client, resource, selection, accept, token, each).await
     }
 }

@@ -17,6 +17,7 @@ pub(crate) static TYPE_META: Table = table("TypeMeta", &[
 pub(crate) static LIST_META: Table = table("ListMeta", &[
     omitted(2, "resourceVersion", Kind::Text),
     omitted(3, "continue", Kind::Text),
+    field(4, "remainingItemCount", Kind::Int),
 ]);
 
 pub(crate) static STATUS: Table = table("Status", &[
