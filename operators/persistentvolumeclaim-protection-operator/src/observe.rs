@@ -6,6 +6,7 @@ use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
+use shared::controllers::protection::users::UsingPods;
 use shared::following::answers::Answers;
 use shared::following::cache::{Cache, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder};
@@ -19,10 +20,10 @@ use crate::objects::pod::Pod;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     pub claim: Arc<PersistentVolumeClaim>,
-    /// The pods in the cache that use it, by key; empty if it is not being deleted, because pods are not watched then.
-    pub cached: Vec<Arc<Pod>>,
+    /// The pods in the cache that use it; none if it is not being deleted, because pods are not watched then.
+    pub cached: UsingPods,
     /// The pods that use it by a live list; none if they were not listed.
-    pub live: Option<Vec<Arc<Pod>>>,
+    pub live: Option<UsingPods>,
 }
 
 pub struct Caches {
@@ -56,10 +57,9 @@ impl Caches {
 
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let claim = self.persistent_volume_claims.get(key)?;
-        let mut cached = Vec::new();
+        let mut cached = UsingPods::default();
         if claim.metadata.is_being_deleted() {
-            cached = self.pods.by_index(self.pods_by_claim, &key.into());
-            cached.retain(|pod| pod.uses(&claim));
+            cached = using(&claim, &self.pods.by_index(self.pods_by_claim, &key.into()));
         }
         Some(Observed { claim, cached, live: None })
     }
@@ -75,9 +75,14 @@ impl Caches {
         let list = pods_with_claims(control, &namespace);
         let pods = self.answers.ask(&namespace, metadata.resource_version, seen, list).await;
         let pods = pods.context("cannot list the pods of its namespace")?;
-        let using = pods.iter().filter(|pod| pod.uses(&claim)).cloned().collect();
-        Ok(Observed { claim, cached, live: Some(using) })
+        let live = Some(using(&claim, &pods));
+        Ok(Observed { claim, cached, live })
     }
+}
+
+/// Those of the pods that use the claim.
+pub fn using(claim: &PersistentVolumeClaim, pods: &[Arc<Pod>]) -> UsingPods {
+    pods.iter().filter(|pod| pod.uses(claim)).map(|pod| pod.metadata.name()).collect()
 }
 
 async fn pods_with_claims(control: &Control, namespace: &str) -> Result<Arc<[Arc<Pod>]>, ApiError> {

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use persistentvolumeclaim_protection_operator::controller::changes::claim_changed;
 use persistentvolumeclaim_protection_operator::objects::pod::Pod;
 use persistentvolumeclaim_protection_operator::objects::{PROTECTION, PersistentVolumeClaim};
-use persistentvolumeclaim_protection_operator::observe::{Caches, Observed};
+use persistentvolumeclaim_protection_operator::observe::{Caches, Observed, using};
 use persistentvolumeclaim_protection_operator::plan::{Next, Plan, plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::api::object::{Key, ResourceVersion};
+use shared::controllers::protection::users::UsingPods;
 use shared::following::cache::Change;
 use shared::testing::properties::order_is_irrelevant;
 use shared::testing::protobuf::read_pod;
@@ -73,8 +74,8 @@ fn cluster(claims: &[ObjectBuilder], pods: &[ObjectBuilder]) -> Caches {
 }
 
 /// The pods that a live list shows to use this claim.
-fn listed(claim: &PersistentVolumeClaim, pods: &[ObjectBuilder]) -> Vec<Arc<Pod>> {
-    pods.iter().map(ObjectBuilder::build).filter(|pod: &Arc<Pod>| pod.uses(claim)).collect()
+fn listed(claim: &PersistentVolumeClaim, pods: &[ObjectBuilder]) -> UsingPods {
+    using(claim, &pods.iter().map(ObjectBuilder::build).collect::<Vec<_>>())
 }
 
 /// The stages for the claim `data`, with these pods in the cache and those live.
@@ -178,7 +179,7 @@ fn a_pod_is_read_alike_from_protobuf_and_json() {
 #[test]
 fn a_write_is_about_the_state_that_was_observed() {
     let expected = Preconditions { uid: uid("data"), resource_version: Some(ResourceVersion(1)) };
-    for (claim, live) in [(claim("data"), None), (deleted(), Some(Vec::new()))] {
+    for (claim, live) in [(claim("data"), None), (deleted(), Some(UsingPods::default()))] {
         let observed = cluster(&[claim], &[]).observe(&Key::new("default", "data")).unwrap();
         let planned = plan(&Observed { live, ..observed });
         let Next::Execute(Plan::Add { preconditions } | Plan::Remove { preconditions }) = planned else {

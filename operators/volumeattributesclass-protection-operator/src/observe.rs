@@ -1,11 +1,15 @@
 //! Reads one class and what names it: first from the caches, and live if nothing in the caches does.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Context;
+use serde::Serialize;
 use shared::api::intern::Text;
+use shared::api::list::list;
 use shared::api::object::{Key, Meta};
+use shared::controllers::protection::users::{self, Words};
 use shared::following::answers::Answers;
 use shared::following::cache::{Cache, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder};
@@ -25,16 +29,37 @@ pub struct Observed {
     pub live: Option<Users>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Users {
     pub volumes: Vec<String>,
     /// `namespace/name` of each claim.
     pub claims: Vec<String>,
 }
 
-impl Users {
-    pub fn is_empty(&self) -> bool {
+impl users::Users for Users {
+    const WORDS: Words = Words {
+        list: "list claims and volumes",
+        another_list: "another list of claims and volumes",
+        used_by: "named by",
+        used_by_others: "named by what is not in the caches:",
+        not_seen: "nothing in the caches names it",
+        unused: "nothing names it",
+    };
+
+    fn is_empty(&self) -> bool {
         self.volumes.is_empty() && self.claims.is_empty()
+    }
+}
+
+/// `volumes: a, b; claims: default/c`.
+impl fmt::Display for Users {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { volumes, claims } = self;
+        let part = |what: &str, names: &[String]| {
+            (!names.is_empty()).then(|| format!("{what}: {}", list(names, String::clone)))
+        };
+        let parts = [part("volumes", volumes), part("claims", claims)];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
     }
 }
 

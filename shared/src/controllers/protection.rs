@@ -1,20 +1,30 @@
-//! A finalizer that keeps an object while others use it: what the object's metadata ask for, and the two writes.
+//! A finalizer that keeps an object while others use it: what the object's metadata ask for, the decision, and the two
+//! writes.
 //!
-//! Left out: what uses an object, and what is read live before the finalizer goes. Each operator knows its own.
+//! Left out: what uses an object, and how that is read. Each operator knows its own.
 //!
 //! Upstream: `pkg/controller/util/protectionutil/utils.go`, and the same two writes in each controller.
+
+mod changes;
+pub mod plan;
+pub mod users;
+
+use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::json;
 
-use crate::api::object::{Key, Meta, Object};
+use crate::api::object::{Key, Meta};
 use crate::api::resource::Resource;
-use crate::following::cache::Change;
 use crate::transport::api_error::ResultExt;
 use crate::working::context::ControllerContext;
 use crate::working::control::{Patch, Preconditions};
-use crate::working::effect::Effect;
-use crate::working::queue::Cause;
+use crate::working::worker::Requeue;
+use plan::Plan;
+use users::Users;
+
+/// When an object is checked again whose users the caches do not show: later than the end of a shared list.
+const RECHECK: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug)]
 pub struct Protection {
@@ -34,15 +44,6 @@ pub enum State {
     LetGo,
 }
 
-impl State {
-    const fn may_write(self) -> bool {
-        match self {
-            Self::Unprotected | Self::Candidate => true,
-            Self::Protected | Self::LetGo => false,
-        }
-    }
-}
-
 impl Protection {
     pub fn state<A>(&self, metadata: &Meta<A>) -> State {
         let has_finalizer = metadata.finalizers.iter().any(|finalizer| finalizer == self.finalizer);
@@ -54,13 +55,18 @@ impl Protection {
         }
     }
 
-    /// The object is synced if the sync may write to it.
+    /// Executes a plan: at most one patch of the finalizers.
     ///
-    /// Upstream: `pvAddedUpdated`, `pvcAddedUpdated` and `vacAddedUpdated`.
-    pub fn changed<T: Object>(&self, change: Change<'_, T>) -> Vec<Effect> {
-        let metadata = change.existing().map(|object| object.meta());
-        let due = metadata.filter(|metadata| self.state(metadata).may_write());
-        due.map(|metadata| Effect::Enqueue(metadata.key.clone(), Cause::Event)).into_iter().collect()
+    /// # Errors
+    /// When the object has changed, or the write fails.
+    pub async fn apply<U: Users>(&self, ctx: &ControllerContext, key: &Key, plan: Plan<U>) -> anyhow::Result<Requeue> {
+        match plan {
+            Plan::Keep(_) => {}
+            Plan::Recheck { users: _ } => return Ok(Requeue::After(RECHECK, U::WORDS.another_list)),
+            Plan::Add { preconditions } => self.add(ctx, key, preconditions).await?,
+            Plan::Remove { preconditions } => self.remove(ctx, key, preconditions).await?,
+        }
+        Ok(Requeue::Done)
     }
 
     /// Adds the finalizer.
