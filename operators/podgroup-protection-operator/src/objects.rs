@@ -1,0 +1,25 @@
+//! The view of a PodGroup: its metadata. The view of a Pod is in [`pod`].
+
+pub mod pod;
+
+use serde::Deserialize;
+use shared::api::object::Meta;
+use shared::api::resource::Resource;
+use shared::controllers::protection::Protection;
+
+/// `scheduling.k8s.io/v1alpha2` `PodGroup`, the version that upstream uses.
+pub const POD_GROUPS: Resource = Resource::namespaced("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups");
+
+/// The finalizer of a PodGroup, which an admission plugin of the apiserver adds.
+///
+/// Upstream: `PodGroupProtectionFinalizer`, `pkg/apis/scheduling/types.go`.
+pub const PROTECTION: Protection =
+    Protection { resource: POD_GROUPS, finalizer: "scheduling.k8s.io/podgroup-protection" };
+
+/// A PodGroup by its metadata.
+#[derive(Debug, PartialEq, Deserialize)]
+pub struct PodGroup {
+    pub metadata: Meta,
+}
+
+shared::view!(PodGroup, POD_GROUPS);

@@ -1,0 +1,92 @@
+//! Reads one PodGroup and its pods that have not ended: first from the cache, and live if the cache has none.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::api::pod::LIVE;
+use shared::api::resource::PODS;
+use shared::controllers::protection::users::UsingPods;
+use shared::following::answers::Answers;
+use shared::following::cache::{Cache, IndexId, IndexValue};
+use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ApiError;
+use shared::transport::client::Accept;
+use shared::working::control::{Control, Selection};
+
+use crate::objects::PodGroup;
+use crate::objects::pod::Pod;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    pub group: Arc<PodGroup>,
+    /// Its pods in the cache; none if it is not being deleted, because pods are not watched then.
+    pub cached: UsingPods,
+    /// Its pods by a live list; none if they were not listed.
+    pub live: Option<UsingPods>,
+}
+
+pub struct Caches {
+    pub pod_groups: Arc<Cache<PodGroup>>,
+    /// The pods that have not ended, of the namespaces in which a group is being deleted.
+    pub pods: Arc<Cache<Pod>>,
+    pods_by_group: IndexId,
+    /// The pods with groups, by namespace.
+    answers: Answers<Text, Arc<[Pod]>>,
+}
+
+pub struct Informers {
+    pub(crate) pod_groups: Informer<PodGroup>,
+    pub(crate) pods: Informer<Pod>,
+}
+
+impl Caches {
+    pub fn new() -> (Self, Informers) {
+        let pod_groups = InformerBuilder::new().metadata_only().build();
+        let mut pods = InformerBuilder::<Pod>::new().fields(LIVE);
+        let pods_by_group =
+            pods.index(|pod, emit| pod.group_key().iter().for_each(|group| emit(IndexValue::from(group))));
+        let pods = pods.build();
+        let caches =
+            Self { pod_groups: pod_groups.cache(), pods: pods.cache(), pods_by_group, answers: Answers::default() };
+        (caches, Informers { pod_groups, pods })
+    }
+
+    /// Upstream: `hasActivePods`, `pkg/controller/scheduling/podgroupprotection/podgroup_protection_controller.go`.
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
+        let group = self.pod_groups.get(key)?;
+        let mut cached = UsingPods::default();
+        if group.metadata.is_being_deleted() {
+            let pods = self.pods.by_index(self.pods_by_group, &key.into());
+            cached = pods.iter().map(|pod| pod.metadata.name()).collect();
+        }
+        Some(Observed { group, cached, live: None })
+    }
+
+    /// Adds the pods of a live list. Groups of one namespace that are deleted together share one list: it is newer than the
+    /// deletion of each.
+    pub(crate) async fn live_pods(&self, control: &Control, observed: Observed) -> anyhow::Result<Observed> {
+        let Observed { group, cached, live: _ } = observed;
+        let (metadata, seen) = (&group.metadata, self.pod_groups.progress());
+        let namespace = Text::new(metadata.namespace());
+        let list = pods_with_groups(control, &namespace);
+        let pods = self.answers.ask(&namespace, metadata.resource_version, seen, list).await;
+        let pods = pods.context("cannot list the pods of its namespace")?;
+        let of_group = pods.iter().filter(|pod| pod.group_key().as_ref() == Some(&metadata.key));
+        let live = Some(of_group.map(|pod| pod.metadata.name()).collect());
+        Ok(Observed { group, cached, live })
+    }
+}
+
+async fn pods_with_groups(control: &Control, namespace: &str) -> Result<Arc<[Pod]>, ApiError> {
+    let mut pods = Vec::new();
+    let each = |pod: Pod| {
+        if pod.group.is_some() {
+            pods.push(pod);
+        }
+    };
+    let selection = Selection { field_selector: LIVE, ..Selection::default() };
+    control.list_each(&PODS, namespace, selection, Accept::Object, each).await?;
+    Ok(pods.into())
+}
