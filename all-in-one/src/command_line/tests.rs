@@ -12,10 +12,11 @@ mod manifests;
 const UPSTREAM: &str = include_str!("tests/flags.tsv");
 
 /// Operators whose controllers need a feature gate that is off by default.
-const GATED: [&str; 5] = [
+const GATED: [&str; 6] = [
     "kube-apiserver-serving-clustertrustbundle-publisher-operator",
     "podcertificaterequest-cleaner-operator",
     "podgroup-protection-operator",
+    "resourcepoolstatusrequest-operator",
     "storage-version-migrator-operator",
     "storageversion-garbage-collector-operator",
 ];
