@@ -52,7 +52,6 @@ var messages = []message{
 	of[corev1.Pod]("metadata spec status"),
 	of[corev1.PodSpec]("volumes containers terminationGracePeriodSeconds nodeName hostname subdomain affinity " +
 		"initContainers ephemeralContainers securityContext tolerations resourceClaims schedulingGroup"),
-		"initContainers ephemeralContainers securityContext tolerations schedulingGroup"),
 	of[corev1.PodSecurityContext]("seLinuxOptions seLinuxChangePolicy"),
 	of[corev1.SecurityContext]("seLinuxOptions"),
 	of[corev1.SELinuxOptions]("user role type level"),
