@@ -19,16 +19,16 @@ use crate::api::resource::Resource;
 use crate::following::cache::Progress;
 use crate::following::collection::Collection;
 use crate::following::health::Health;
-use crate::following::reflector::{self, Store};
+use crate::following::reflector::{self, Store, Watches};
 use crate::following::source::{Follow, Source};
 use crate::transport::api_error::ApiError;
-use crate::transport::client::{Accept, Client};
+use crate::transport::client::Accept;
 use crate::transport::discovery::Discovery;
 
 /// Discovers resources and follows them; cheap to clone.
 #[derive(Clone)]
 pub struct Feeder {
-    client: Client,
+    watches: Watches,
     feeds: Arc<Mutex<Vec<Collection>>>,
     broken: UnboundedSender<anyhow::Error>,
 }
@@ -36,18 +36,18 @@ pub struct Feeder {
 impl Feeder {
     /// `broken` receives an error when following a resource has panicked: its objects may be half changed, and nobody
     /// else would ever notice that it stands still.
-    pub(crate) fn new(client: Client, broken: UnboundedSender<anyhow::Error>) -> Self {
-        Self { client, feeds: Arc::default(), broken }
+    pub(crate) fn new(watches: Watches, broken: UnboundedSender<anyhow::Error>) -> Self {
+        Self { watches, feeds: Arc::default(), broken }
     }
 
     /// The resources that the apiserver serves at the moment.
     pub async fn discover(&self) -> Result<Discovery, ApiError> {
-        Discovery::read(&self.client).await
+        Discovery::read(&self.watches.client).await
     }
 
     /// Changes each time the server answers again after it could not be reached for a while.
     pub fn came_back(&self) -> watch::Receiver<u64> {
-        self.client.came_back()
+        self.watches.client.came_back()
     }
 
     /// Follows the metadata of all objects of a resource, until the returned [`Running`] is dropped.
@@ -83,7 +83,7 @@ impl Feeder {
         let progress = watch::Sender::default();
         let follow = source.follow_as(progress.subscribe(), Arc::new(|_| None));
         self.feeds().push(Collection::new(&source, follow.clone()));
-        let following = reflector::run(source, Tracked { store, progress }, self.client.clone());
+        let following = reflector::run(source, Tracked { store, progress }, self.watches.clone());
         let task = tokio::spawn(report(following, follow.health.resource.clone(), self.broken.clone()));
         Running { task: task.abort_handle(), follow }
     }

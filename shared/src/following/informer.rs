@@ -29,10 +29,10 @@ pub use crate::following::demand::{Need, Needed};
 pub use crate::following::feed::{Feeder, Running};
 pub use crate::following::health::Health;
 use crate::following::reflector;
-pub use crate::following::reflector::Store;
+pub use crate::following::reflector::{Store, Watches};
 use crate::following::source::{Follow, Source};
 use crate::following::watched::Watched;
-use crate::transport::client::{Accept, Client};
+use crate::transport::client::Accept;
 use on_demand::Follower;
 
 /// Told of each change after the cache has it, from the start of work on, and then of all that is there as added; it only
@@ -336,23 +336,23 @@ impl<T: Object> Informer<T> {
     }
 
     /// Follows the resource for as long as the future is polled; the other part is called once, when work starts.
-    pub fn run(self, client: Client) -> (impl Future<Output = ()> + Send, impl FnOnce() + Send) {
+    pub fn run(self, watches: impl Into<Watches>) -> (impl Future<Output = ()> + Send, impl FnOnce() + Send) {
         let (source, store) = self.asleep();
         let (cached, health) = (Arc::clone(&store.cached), Arc::clone(&store.health));
-        (reflector::run(source, store, client), move || cached.start(&health))
+        (reflector::run(source, store, watches.into()), move || cached.start(&health))
     }
 
     /// As [`Self::run`], while something needs it; all that is followed for these fills one cache.
     pub(crate) fn run_on_demand(
         self,
         demands: Vec<Demand>,
-        client: &Client,
+        watches: &Watches,
         watched: &Watched,
     ) -> (impl Future<Output = anyhow::Result<()>> + Send + use<T>, impl FnOnce() + Send + use<T>) {
         let (source, PartStore { cached, health, .. }) = self.asleep();
         let follow = |demand: Demand| {
-            let (source, cached, client) = (demand.source(&source), Arc::clone(&cached), client.clone());
-            Follower { demand, source, cached, client, watched: watched.clone() }.run()
+            let (source, cached, watches) = (demand.source(&source), Arc::clone(&cached), watches.clone());
+            Follower { demand, source, cached, watches, watched: watched.clone() }.run()
         };
         let following = try_join_all(demands.into_iter().map(follow)).map_ok(drop);
         (following, move || cached.start(&health))

@@ -4,7 +4,11 @@
 //! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
 //! process acted on is how duplicate pods are made.
 
+mod body;
+pub(crate) mod hub;
 mod list;
+mod request;
+mod watches;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -12,32 +16,29 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use futures::{FutureExt, Stream, StreamExt};
-use memchr::memchr;
+use bytes::Bytes;
+use futures::{FutureExt, Stream};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
+use self::hub::Follower;
+use self::watches::Watch;
+pub use self::watches::Watches;
 use self::wire::{Bookmark, Event, Identity};
 use crate::api::object::{Key, ResourceVersion, Versioned};
-use crate::api::protobuf::{self, Frame};
 use crate::following::health::Health;
 use crate::following::source::Source;
 use crate::transport::api_error::ApiError;
 use crate::transport::client::list::{LIST_MAX, LIST_PATIENCE};
 use crate::transport::client::page::Item;
-use crate::transport::client::{Client, soon_after};
+use crate::transport::client::soon_after;
 use crate::transport::clock::jitter;
 
 /// client-go's reflector back-off: 0.8 s, doubled up to 30 s, forgotten after a success.
 const BACKOFF_FIRST: Duration = Duration::from_millis(800);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
-/// client-go asks for watches of 5 to 10 minutes, so that they do not all end at once.
-const WATCH_SECONDS: u64 = 300;
 /// How much later than asked for a watch may end before it counts as dead.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
-/// An apiserver refuses objects above 3 MB; an aggregated one may serve larger ones.
-const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// client-go's: a watch that ends sooner and without an event has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 
@@ -65,6 +66,8 @@ enum Stop {
     Ended,
     /// The known version has expired: list again.
     Expired,
+    /// A shared watch no longer has the events that come next.
+    Behind,
     /// The server does not stream lists.
     NoStreamingList,
     /// The server does not send this list as one complete protobuf answer.
@@ -78,23 +81,14 @@ impl From<ApiError> for Stop {
     }
 }
 
-pub(crate) async fn run<T: Versioned>(source: Source, store: impl Store<T>, client: Client) {
-    let mut reflector = Reflector::new(source, store, client);
-    let mut came_back = reflector.client.came_back();
-    let mut backoff = BACKOFF_FIRST;
-    loop {
-        // A watch that begins now satisfies every earlier request to reconnect.
-        let _ = reflector.source.health.reconnect.notified().now_or_never();
-        if reflector.list < reflector.source.health.wanted_list() {
-            reflector.version = None;
-        }
-        let stop = reflector.step(&mut backoff).await;
-        let Some(error) = reflector.failure(stop) else { continue };
-        if reflector.source.health.fails(&error) {
-            tracing::warn!(resource = %reflector.source.resource, error, "cannot list or watch");
-        }
-        backoff = wait_out(backoff, &reflector.source.health, &mut came_back).await;
-    }
+/// Follows a resource for as long as the future is polled. The other controllers of the process know at once that it is
+/// followed.
+pub(crate) fn run<T: Versioned, S: Store<T>>(
+    source: Source,
+    store: S,
+    watches: Watches,
+) -> impl Future<Output = ()> + Send {
+    Reflector::new(source, store, watches).follow()
 }
 
 /// Wait for the next try after a failure. Return the following back-off.
@@ -112,7 +106,8 @@ struct Reflector<T, S> {
     source: Source,
     store: S,
     objects: PhantomData<fn() -> T>,
-    client: Client,
+    watches: Watches,
+    follower: Option<Follower>,
     /// Whether the server streams lists, as far as known.
     streaming: bool,
     /// The version to resume from; none before the first list.
@@ -122,22 +117,70 @@ struct Reflector<T, S> {
     list_begun: Instant,
     /// The version expired, and no event has come since.
     expired: bool,
+    /// When the last watch failed or was to be replaced; one that is shared must be newer.
+    since: Option<Instant>,
+    /// Whether the next watch is not shared.
+    is_behind: bool,
+    /// The version at which a shared watch was joined, which sends earlier events too. 0 for a watch of its own.
+    joined: ResourceVersion,
 }
 
 impl<T: Versioned, S: Store<T>> Reflector<T, S> {
-    fn new(source: Source, store: S, client: Client) -> Self {
-        let objects = PhantomData;
-        let list_begun = Instant::now();
-        let streaming = source.streams_list;
-        Self { source, store, objects, client, streaming, version: None, list: 0, list_begun, expired: false }
+    fn new(source: Source, store: S, watches: Watches) -> Self {
+        Self {
+            streaming: source.streams_list,
+            follower: watches.follow(&source),
+            source,
+            store,
+            objects: PhantomData,
+            watches,
+            version: None,
+            list: 0,
+            list_begun: Instant::now(),
+            expired: false,
+            since: None,
+            is_behind: false,
+            joined: ResourceVersion::default(),
+        }
+    }
+
+    async fn follow(mut self) {
+        let mut came_back = self.watches.client.came_back();
+        let mut backoff = BACKOFF_FIRST;
+        loop {
+            // A watch that begins now satisfies every earlier request to reconnect.
+            if self.source.health.reconnect.notified().now_or_never().is_some() {
+                self.reconnects();
+            }
+            if self.list < self.source.health.wanted_list() {
+                self.version = None;
+            }
+            let stop = self.step(&mut backoff).await;
+            let Some(error) = self.failure(stop) else { continue };
+            if self.source.health.fails(&error) {
+                tracing::warn!(resource = %self.source.resource, error, "cannot list or watch");
+            }
+            backoff = wait_out(backoff, &self.source.health, &mut came_back).await;
+        }
+    }
+
+    /// Note that the next watch must be a new one.
+    fn reconnects(&mut self) -> Stop {
+        self.since = Some(Instant::now());
+        Stop::Ended
     }
 
     /// Note why a list or a watch ended. Return the error if the next try has to back off.
     fn failure(&mut self, stop: Stop) -> Option<String> {
         match stop {
             Stop::Ended | Stop::NoListInOne => None,
+            Stop::Behind => {
+                self.is_behind = true;
+                None
+            }
             Stop::Expired => {
                 self.version = None;
+                self.reconnects();
                 // Back off the second time: a server whose versions expire at once would get one list after another.
                 let again = std::mem::replace(&mut self.expired, true);
                 again.then(|| "the new list's version has already expired".to_owned())
@@ -146,7 +189,10 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                 self.streaming = false;
                 None
             }
-            Stop::Failed(error) => Some(error),
+            Stop::Failed(error) => {
+                self.reconnects();
+                Some(error)
+            }
         }
     }
 
@@ -167,42 +213,31 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
 
     /// One watch from the known version. Before the first list it starts with a streamed list.
     async fn watch(&mut self, backoff: &mut Duration) -> Result<std::convert::Infallible, Stop> {
-        let seconds = jitter(Duration::from_secs(WATCH_SECONDS), 1.0).as_secs();
         let initial = self.version.is_none();
-        let (version, timeout_seconds) = (self.version.unwrap_or_default().to_string(), seconds.to_string());
-        let mut query = vec![("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", &timeout_seconds)];
         if initial {
             self.begin_list();
-            query.extend([("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]);
-        } else {
-            query.push(("resourceVersion", &version));
         }
-        let path = if initial { self.source.path(&query) } else { self.source.watch_path(&query) };
         self.source.health.begins_watch();
-        let stream = tokio::select! {
-            stream = self.client.watch(&path, self.source.accept, &self.source.resource) => stream,
+        let is_behind = std::mem::take(&mut self.is_behind);
+        let watch = tokio::select! {
+            watch = self.watches.open((&self.source, self.follower.as_ref()), self.version, self.since, is_behind) => watch?,
             // A server that has not reached our version may stay silent for long.
-            () = self.source.health.reconnect.notified(), if !initial => return Err(Stop::Ended),
+            () = self.source.health.reconnect.notified(), if !initial => return Err(self.reconnects()),
         };
-        let stream = stream.map_err(|error| match error {
-            error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
-            error => error.into(),
-        })?;
-        self.events(Events { stream, buffer: BytesMut::new() }, initial, Duration::from_secs(seconds), backoff).await
+        self.joined = self.version.filter(|_| watch.events.are_shared()).unwrap_or_default();
+        self.events(watch, initial, backoff).await
     }
 
-    /// Handle the events of a watch until it ends, at the latest after `limit`.
+    /// Handle the events of a watch until it ends, at the latest after its limit.
     async fn events<L: Stream<Item = Result<Bytes, ApiError>> + Unpin>(
         &mut self,
-        mut events: Events<L>,
+        Watch { mut events, begun: started, limit }: Watch<L>,
         initial: bool,
-        limit: Duration,
         backoff: &mut Duration,
     ) -> Result<std::convert::Infallible, Stop> {
         let mut listing = initial.then(Listed::new);
         let health = Arc::clone(&self.source.health);
-        let (started, mut got_event) = (Instant::now(), false);
-        let (mut grown, mut listed) = (started, 0);
+        let (mut got_event, mut grown, mut listed) = (false, started, 0);
         loop {
             let deadline = match &listing {
                 Some(_) => (grown + LIST_PATIENCE).min(started + LIST_MAX),
@@ -216,7 +251,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                     continue;
                 }
                 // Not during a list: repeated requests would never let one end.
-                () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
+                () = health.reconnect.notified(), if listing.is_none() => return Err(self.reconnects()),
             };
             let event = event.map_err(|_| match &listing {
                 // The pings keep the connection checked, so this server does not mark the end of a list.
@@ -225,7 +260,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             })??;
             let Some(event) = event else {
                 if started.elapsed() + SHORT_WATCH < limit {
-                    self.client.note_early_end();
+                    self.watches.client.note_early_end();
                 }
                 return Err(match &listing {
                     Some(_) => Stop::Failed("the streamed list ended early".to_owned()),
@@ -246,6 +281,10 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             self.expired &= !is_listed;
             if listing.is_none() {
                 self.recovers();
+                if initial && self.watches.are_shared() {
+                    // What follows the list comes from the shared watch.
+                    return Err(Stop::Ended);
+                }
             }
         }
     }
@@ -264,18 +303,25 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             Err(error) => return Err(Stop::Failed(format!("cannot decode a watch event: {error}"))),
         };
         match event {
+            Event::Error(status) => return Err(ApiError::Status(Box::new(status)).into()),
+            Event::Object { object, .. } if self.has_listed(object.resource_version()) => {}
             Event::Object { kind, object } => {
                 let object = self.read(object);
                 self.changed(kind, object, listing);
             }
-            Event::Error(status) => return Err(ApiError::Status(Box::new(status)).into()),
             Event::Other { kind: "BOOKMARK", item } => self.bookmark(item, listing),
+            Event::Other { item, .. } if self.has_listed(Identity::of(item).metadata.resource_version) => {}
             Event::Other { kind, item } => match self.decode(item) {
                 Ok(object) => self.changed(kind, object, listing),
                 Err(key) => self.changed_unread(kind, &key, listing),
             },
         }
         Ok(())
+    }
+
+    /// Whether an event of a shared watch came before the list or the watch after which it was joined.
+    fn has_listed(&self, version: ResourceVersion) -> bool {
+        version != ResourceVersion::default() && version <= self.joined
     }
 
     fn bookmark(&mut self, item: Item<'_>, listing: &mut Option<Listed<T>>) {
@@ -349,7 +395,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             Ok(object) => Ok(self.read(object)),
             Err(error) => {
                 // The version lets the watch resume behind this object.
-                let Identity { metadata } = item.read().unwrap_or_default();
+                let Identity { metadata } = Identity::of(item);
                 let key = Key::new(&metadata.namespace, &metadata.name);
                 tracing::warn!(resource = health.resource, %key, %error, "cannot read an object; keeping its last state");
                 health.cannot_read(key.clone(), error.to_string());
@@ -357,47 +403,6 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                     self.seen(metadata.resource_version);
                 }
                 Err(key)
-            }
-        }
-    }
-}
-
-/// Splits a body into events: lines, or frames.
-struct Events<S> {
-    stream: S,
-    buffer: BytesMut,
-}
-
-impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Events<S> {
-    async fn next(&mut self) -> Result<Option<BytesMut>, Stop> {
-        let mut searched = 0;
-        loop {
-            let (end, least) = match protobuf::frame(&self.buffer) {
-                Frame::None => {
-                    let end = memchr(b'\n', &self.buffer[searched..]).map(|end| searched + end + 1);
-                    (end, self.buffer.len())
-                }
-                Frame::Of(length) => {
-                    let whole = Frame::whole(length);
-                    (Some(whole).filter(|whole| *whole <= self.buffer.len()), whole)
-                }
-                Frame::Unknown => (None, 0),
-            };
-            if let Some(end) = end {
-                let event = self.buffer.split_to(end);
-                if self.buffer.is_empty() {
-                    // Free the memory of a large burst.
-                    self.buffer = BytesMut::new();
-                }
-                return Ok(Some(event));
-            }
-            searched = self.buffer.len();
-            if least > EVENT_BYTES_MAX {
-                return Err(Stop::Failed(format!("the watch sent an event of more than {EVENT_BYTES_MAX} bytes")));
-            }
-            match self.stream.next().await {
-                Some(chunk) => self.buffer.extend_from_slice(&chunk?),
-                None => return Ok(None),
             }
         }
     }

@@ -80,7 +80,8 @@ async fn run<O: Operator>(Flags { own, shared }: &Flags<O::Flags>) -> anyhow::Re
     let telemetry = start_telemetry(O::NAMES.operator, shared, &clock)?;
     let metrics = Metrics::new(O::NAMES.operator);
     let client = connect(O::NAMES.operator, shared, &access, &metrics, None)?;
-    let surroundings = Surroundings { client: client.clone(), clock, metrics: metrics.clone(), common: None };
+    let surroundings =
+        Surroundings { client: client.clone(), clock, metrics: metrics.clone(), common: None, hub: None };
     let (controller, face) = Controller::prepare(O::NAMES, shared, surroundings, |setup| O::set_up(own, setup))?;
     let _server = Server::start(&shared.serving, site(face, metrics, &telemetry), &client).await?;
     let stop = CancellationToken::new();

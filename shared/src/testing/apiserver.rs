@@ -243,6 +243,11 @@ impl Server {
         self.state().send();
     }
 
+    /// How many watches of a resource somebody reads.
+    pub fn open_watches(&self, resource: &str) -> usize {
+        self.state().watches.count(resource)
+    }
+
     /// Ends the watches of a resource.
     pub fn cut_watches(&self, resource: &str) {
         self.state().watches.cut(resource);

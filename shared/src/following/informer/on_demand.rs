@@ -15,16 +15,15 @@ use crate::api::object::Object;
 use crate::following::cache::Part;
 use crate::following::collection::Collection;
 use crate::following::demand::Demand;
-use crate::following::reflector;
+use crate::following::reflector::{self, Watches};
 use crate::following::source::{Follow, Source};
 use crate::following::watched::Watched;
-use crate::transport::client::Client;
 
 pub(super) struct Follower<T> {
     pub(super) demand: Demand,
     pub(super) source: Source,
     pub(super) cached: Arc<Cached<T>>,
-    pub(super) client: Client,
+    pub(super) watches: Watches,
     pub(super) watched: Watched,
 }
 
@@ -58,7 +57,7 @@ impl<T: Object> Follower<T> {
             let source = self.demand.part_of(&self.source, namespace);
             let (store, follow) = self.part(number, &source);
             let collection = Collection::new(&source, follow);
-            let task = tasks.spawn(reflector::run(source, store, self.client.clone()));
+            let task = tasks.spawn(reflector::run(source, store, self.watches.clone()));
             parts.start(namespace.clone(), number, collection, task, now);
         }
         parts.next_look(now)

@@ -9,7 +9,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     /// The whole list, in the form that costs the server least.
     pub(super) async fn list(&mut self) -> Result<(), Stop> {
         self.begin_list();
-        if self.client.lists_in_one(self.source.accept, &self.source.resource) {
+        if self.watches.client.lists_in_one(self.source.accept, &self.source.resource) {
             self.list_in_one().await
         } else {
             self.list_in_pages().await
@@ -17,7 +17,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     }
 
     async fn list_in_one(&mut self) -> Result<(), Stop> {
-        let (client, path) = (self.client.clone(), self.source.path(&[]));
+        let (client, path) = (self.watches.client.clone(), self.source.path(&[]));
         let (accept, resource) = (self.source.accept, self.source.resource.clone());
         let mut live = Vec::new();
         let each = |item: Item<'_>| {
@@ -37,7 +37,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         let (mut live, mut token, mut size) = (Vec::new(), String::new(), PageSize::default());
         loop {
             let path = |limit: &str| self.source.path(&[("limit", limit), ("continue", &token)]);
-            let body = self.client.page(path, self.source.accept, &self.source.resource, &mut size).await?;
+            let body = self.watches.client.page(path, self.source.accept, &self.source.resource, &mut size).await?;
             self.source.health.hears();
             let page = Page::read(&body).map_err(|error| Stop::Failed(error.to_string()))?;
             live.extend(page.items.into_iter().filter_map(|item| self.decode(item).ok()));

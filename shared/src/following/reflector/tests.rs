@@ -3,12 +3,14 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use futures::stream;
+use futures::{StreamExt, stream};
 use http::{Request, Response};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::body::{Body, EVENT_BYTES_MAX};
+use super::watches::Events;
 use super::*;
 use crate::api::object::{Meta, NoAnnotations, Object};
 use crate::api::resource::PODS;
@@ -16,7 +18,7 @@ use crate::following::cache::{Change, Progress};
 use crate::following::informer::{InformerBuilder, PartStore};
 use crate::process::serving::loopback;
 use crate::testing::protobuf;
-use crate::transport::client::{ClientOptions, RETURN_SPREAD};
+use crate::transport::client::{Client, ClientOptions, RETURN_SPREAD};
 
 #[derive(Deserialize)]
 struct Thing {
@@ -75,7 +77,7 @@ impl Scene {
         let (mut source, store) = informer.asleep();
         source.streams_list = true;
         store.cached.start(&store.health);
-        Self { reflector: Reflector::new(source, store, client), listing: Some(Listed::new()), changes }
+        Self { reflector: Reflector::new(source, store, client.into()), listing: Some(Listed::new()), changes }
     }
 
     fn send(&mut self, line: &str) -> Result<(), Stop> {
@@ -109,6 +111,11 @@ fn listed() -> impl Stream<Item = Bytes> + Send + 'static {
     let object = r#"{"type":"ADDED","object":{"metadata":{"name":"a","uid":"a","resourceVersion":"2"},"spec":"x"}}"#;
     let end = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"3","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
     stream::iter([object, "\n", end, "\n"].map(|text| Bytes::from_static(text.as_bytes())))
+}
+
+/// A watch that begins now and sends this.
+fn watch<S: Stream<Item = Result<Bytes, ApiError>> + Unpin>(stream: S) -> Watch<S> {
+    Watch { events: Events::of(stream), begun: Instant::now(), limit: Duration::from_mins(5) }
 }
 
 async fn soon(future: impl Future) {
@@ -233,9 +240,8 @@ async fn a_list_whose_end_is_never_marked_is_asked_for_in_pages() {
     for lines in [0, 2] {
         let mut scene = Scene::new();
         let stream = listed().take(lines).map(Ok).chain(stream::pending());
-        let events = Events { stream: Box::pin(stream), buffer: BytesMut::new() };
-        let limit = Duration::from_secs(WATCH_SECONDS);
-        let Err(stop) = scene.reflector.events(events, true, limit, &mut BACKOFF_FIRST.clone()).await;
+        let watch = watch(Box::pin(stream));
+        let Err(stop) = scene.reflector.events(watch, true, &mut BACKOFF_FIRST.clone()).await;
         assert!(matches!(stop, Stop::NoStreamingList));
         assert_eq!(scene.reflector.failure(stop), None);
         assert!(!scene.reflector.streaming);
@@ -260,9 +266,8 @@ async fn a_list_that_never_ends_is_asked_for_in_pages() {
             sleep(Duration::from_secs(5)).await;
             Ok(Bytes::from(line(at) + "\n"))
         });
-        let events = Events { stream: Box::pin(stream), buffer: BytesMut::new() };
-        let (limit, started) = (Duration::from_secs(WATCH_SECONDS), Instant::now());
-        let Err(stop) = scene.reflector.events(events, true, limit, &mut BACKOFF_FIRST.clone()).await;
+        let (watch, started) = (watch(Box::pin(stream)), Instant::now());
+        let Err(stop) = scene.reflector.events(watch, true, &mut BACKOFF_FIRST.clone()).await;
         assert!(matches!(stop, Stop::NoStreamingList));
         assert!(started.elapsed() <= longest + Duration::from_secs(5), "{:?}", started.elapsed());
         scene.check(&[], 0);
@@ -272,11 +277,11 @@ async fn a_list_that_never_ends_is_asked_for_in_pages() {
 #[tokio::test]
 async fn an_event_without_end_is_a_failure() {
     let piece = Bytes::from(vec![b' '; EVENT_BYTES_MAX / 4]);
-    let mut events = Events { stream: stream::repeat_with(|| Ok(piece.clone())), buffer: BytesMut::new() };
+    let mut events = Body::of(stream::repeat_with(|| Ok(piece.clone())));
     let Err(Stop::Failed(error)) = events.next().await else { panic!("it has no end") };
     assert!(error.starts_with("the watch sent an event of more than"), "{error}");
     let head = u32::try_from(EVENT_BYTES_MAX).unwrap().to_be_bytes().to_vec();
-    let mut events = Events { stream: stream::iter([Ok(Bytes::from(head))]), buffer: BytesMut::new() };
+    let mut events = Body::of(stream::iter([Ok(Bytes::from(head))]));
     let Err(Stop::Failed(error)) = events.next().await else { panic!("it is too long") };
     assert!(error.starts_with("the watch sent an event of more than"), "{error}");
 }
@@ -296,7 +301,7 @@ async fn a_request_for_a_list_that_meets_a_failure_is_fulfilled() {
     .await;
     let Scene { reflector, .. } = scene;
     let (health, mut progress) = (Arc::clone(&reflector.source.health), reflector.store.cached.cache.subscribe());
-    tokio::spawn(run(reflector.source, reflector.store, reflector.client));
+    tokio::spawn(run(reflector.source, reflector.store, reflector.watches));
     soon(async {
         while health.failing().is_none() {
             tokio::task::yield_now().await;
@@ -310,7 +315,7 @@ async fn a_request_for_a_list_that_meets_a_failure_is_fulfilled() {
 #[tokio::test(start_paused = true)]
 async fn a_back_off_ends_within_a_second_once_the_server_is_back_and_for_no_ordinary_request() {
     let scene = Scene::new();
-    let (client, health) = (&scene.reflector.client, &scene.reflector.source.health);
+    let (client, health) = (&scene.reflector.watches.client, &scene.reflector.source.health);
     let mut came_back = client.came_back();
     let begun = Instant::now();
     health.reconnect();
@@ -333,7 +338,7 @@ async fn a_back_off_ends_within_a_second_once_the_server_is_back_and_for_no_ordi
 async fn a_key_that_waits_for_a_cache_does_not_cut_its_back_off() {
     let Scene { reflector, .. } = Scene::new();
     let health = Arc::clone(&reflector.source.health);
-    tokio::spawn(run(reflector.source, reflector.store, reflector.client));
+    tokio::spawn(run(reflector.source, reflector.store, reflector.watches));
     while health.failing().is_none() {
         tokio::task::yield_now().await;
     }
@@ -355,8 +360,7 @@ async fn a_resumed_watch_works_once_it_has_been_open_for_a_second_though_nothing
     let Scene { mut reflector, .. } = Scene::new();
     let (health, mut backoff) = (Arc::clone(&reflector.source.health), BACKOFF_FIRST);
     health.fails("the watch was cut");
-    let silent = Events { stream: stream::pending(), buffer: BytesMut::new() };
-    let watching = reflector.events(silent, false, Duration::from_secs(WATCH_SECONDS), &mut backoff);
+    let watching = reflector.events(watch(stream::pending()), false, &mut backoff);
     tokio::pin!(watching);
     for works in [false, true] {
         assert!(tokio::time::timeout(SHORT_WATCH * 3 / 4, &mut watching).await.is_err());
@@ -392,7 +396,7 @@ async fn lines_and_frames_come_whole_however_the_body_is_cut() {
     for size in 1..body.len() {
         let pieces: Vec<Result<Bytes, ApiError>> =
             body.chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-        let mut events = Events { stream: stream::iter(pieces), buffer: BytesMut::new() };
+        let mut events = Body::of(stream::iter(pieces));
         let mut read = Vec::new();
         while let Ok(Some(event)) = events.next().await {
             read.push(event.to_vec());
@@ -431,7 +435,7 @@ async fn listing(
     .await;
     let config = kube::Config::new(format!("http://{address}").parse().unwrap());
     let (source, store) = InformerBuilder::<Phased>::new().build().asleep();
-    Reflector::new(source, store, Client::new(&config, ClientOptions::default()).unwrap())
+    Reflector::new(source, store, Client::new(&config, ClientOptions::default()).unwrap().into())
 }
 
 fn phased(name: &str, phase: Option<&str>) -> Value {

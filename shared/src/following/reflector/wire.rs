@@ -62,6 +62,16 @@ impl<'a, T: Deserialize<'a>> Event<'a, T> {
     }
 }
 
+/// The version of an event; none if it cannot be read or is an error.
+pub(super) fn version(event: &[u8]) -> Option<ResourceVersion> {
+    let Identity { metadata } = match Event::read(event).ok()? {
+        Event::Object { kind: _, object } => object,
+        Event::Other { kind: _, item } => item.read().ok()?,
+        Event::Error(_) => return None,
+    };
+    Some(metadata.resource_version).filter(|version| *version != ResourceVersion::default())
+}
+
 fn is_change(kind: &str) -> bool {
     matches!(kind, "ADDED" | "MODIFIED" | "DELETED")
 }
@@ -134,6 +144,13 @@ pub(super) struct BookmarkAnnotations {
 #[derive(Default, Deserialize)]
 pub(super) struct Identity {
     pub(super) metadata: IdentityMeta,
+}
+
+impl Identity {
+    /// Empty where even this cannot be read.
+    pub(super) fn of(item: Item<'_>) -> Self {
+        item.read().unwrap_or_default()
+    }
 }
 
 #[derive(Default, Deserialize)]

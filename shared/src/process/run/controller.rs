@@ -20,6 +20,8 @@ use super::setup::{Setup, Starter};
 use crate::api::facts::Names;
 use crate::following::cache::Progress;
 use crate::following::followed::Followed;
+use crate::following::informer::Watches;
+use crate::following::reflector::hub::Hub;
 use crate::process::explain::Explainer;
 use crate::process::flags::SharedFlags;
 use crate::process::leader::{Election, Elector, Lost, Term};
@@ -40,6 +42,8 @@ pub(super) struct Surroundings {
     pub(super) clock: Clock,
     pub(super) metrics: Metrics,
     pub(super) common: Option<Common>,
+    /// Where a process of several controllers shares their watches.
+    pub(super) hub: Option<Hub>,
 }
 
 /// The election of a process of several controllers, as one of them sees it.
@@ -112,7 +116,7 @@ impl Controller {
         surroundings: Surroundings,
         declare: impl FnOnce(&mut Setup),
     ) -> anyhow::Result<(Self, Face)> {
-        let Surroundings { client, clock, metrics, common } = surroundings;
+        let Surroundings { client, clock, metrics, common, hub } = surroundings;
         // Nothing is written, the operator's own Lease included, while another process may hold the common Lease.
         let client = match &common {
             Some(common) => client.behind(common.term.clone()),
@@ -121,6 +125,9 @@ impl Controller {
         let events = Events::start(client.clone(), clock.clone(), metrics.events());
         let mut setup = Setup::new(names, flags, client, clock, metrics, &events);
         let client = setup.client.clone();
+        if let Some(hub) = hub {
+            setup.watches = Watches::shared(client.clone(), hub)?;
+        }
         setup.checks.add(&[Probe::Livez, Probe::Healthz], "credentials", move || client.check_credentials());
         setup.metrics.watch_panics(names.operator, Arc::clone(&setup.panics));
         let elector = elector(names, flags, &setup, common.as_ref())?;

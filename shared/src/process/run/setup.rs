@@ -19,7 +19,7 @@ use crate::api::resource::Resource;
 use crate::following::cache::Progress;
 use crate::following::demand::{Demand, Extent};
 use crate::following::followed::Followed;
-use crate::following::informer::{Feeder, Informer, Need};
+use crate::following::informer::{Feeder, Informer, Need, Watches};
 use crate::following::served::Served;
 use crate::following::source::Follow;
 use crate::process::explain::KeyExplainer;
@@ -44,6 +44,7 @@ use crate::working::worker::{Controller, OnHeld, Work};
 pub struct Setup {
     pub(super) flags: SharedFlags,
     pub(super) client: Client,
+    pub(super) watches: Watches,
     pub(super) shadow: Option<Shadow>,
     pub(super) term: Option<Term>,
     pub(super) clock: Clock,
@@ -88,6 +89,7 @@ impl Setup {
         }
         Self {
             flags: flags.clone(),
+            watches: client.clone().into(),
             client,
             shadow,
             term: None,
@@ -195,7 +197,7 @@ impl Setup {
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
         self.followed.add(informer.collection());
-        let (following, starter) = informer.run(self.client.clone());
+        let (following, starter) = informer.run(self.watches.clone());
         self.informers.push(Box::pin(following.map(Ok)));
         self.at_start(starter);
     }
@@ -249,7 +251,7 @@ impl Setup {
             self.watched.add_demand(demand.clone());
             self.followed.add_demand(demand.clone());
         }
-        let (following, starter) = informer.run_on_demand(demands, &self.client, &self.watched);
+        let (following, starter) = informer.run_on_demand(demands, &self.watches, &self.watched);
         self.informers.push(Box::pin(following));
         self.at_start(starter);
     }
@@ -258,7 +260,7 @@ impl Setup {
     /// A resource that cannot be followed is noted by `/readyz`, and fails nothing.
     pub fn feeder(&mut self) -> Feeder {
         let (broken, mut reports) = mpsc::unbounded_channel();
-        let feeder = Feeder::new(self.client.clone(), broken);
+        let feeder = Feeder::new(self.watches.clone(), broken);
         self.informers.push(Box::pin(async move { reports.recv().await.map_or(Ok(()), Err) }));
         self.followed.add_feeder(feeder.clone());
         let feeds = feeder.clone();

@@ -1,7 +1,7 @@
 //! One process with several controllers: a thread and a supervisor for each, one Lease and one port for all.
 //!
-//! The main thread holds the common Lease and serves. The controllers share nothing with it but values behind locks. If
-//! the common Lease is lost, the process ends.
+//! The main thread holds the common Lease, serves, and reads the watches that controllers share. The controllers share
+//! nothing with it but values behind locks. If the common Lease is lost, the process ends.
 //! Left out: caches that controllers share, and limits of one controller's memory.
 
 use std::ffi::OsString;
@@ -21,6 +21,7 @@ use super::member::{Member, Pulse, State};
 use super::{Names, Operator, Setup, connect, exit_code, runtime, start_telemetry, stop_signal, user_agent};
 use crate::api::explain::{OperatorStatus, STATUS_PATH};
 use crate::api::json;
+use crate::following::reflector::hub::Hub;
 use crate::process::explain::Explanations;
 use crate::process::flags::{self, Exit, Mode, SharedFlags};
 use crate::process::leader::{Election, Elector};
@@ -170,6 +171,7 @@ struct Beginning {
     clock: Clock,
     metrics: Metrics,
     common: Option<Common>,
+    hub: Hub,
     declare: Declare,
     connect: Connect,
 }
@@ -178,7 +180,8 @@ impl Beginning {
     async fn start(self: Arc<Self>) -> anyhow::Result<(Controller, Face)> {
         let metrics = self.metrics.of_controller(self.names.operator);
         let client = (self.connect)(metrics.clone()).await?;
-        let surroundings = Surroundings { client, clock: self.clock.clone(), metrics, common: self.common.clone() };
+        let (clock, common, hub) = (self.clock.clone(), self.common.clone(), Some(self.hub.clone()));
+        let surroundings = Surroundings { client, clock, metrics, common, hub };
         Controller::prepare(self.names, &self.flags, surroundings, |setup| (self.declare)(setup))
     }
 }
@@ -191,6 +194,7 @@ struct Process {
     checks: Checks,
     elector: Option<Elector>,
     common: Option<Common>,
+    hub: Hub,
     acquire: watch::Sender<bool>,
     pulse: Pulse,
     members: Vec<Arc<Member>>,
@@ -220,8 +224,9 @@ impl Process {
         });
         let checked = client.clone();
         checks.add(&[Probe::Livez, Probe::Healthz], "credentials", move || checked.check_credentials());
+        let hub = Hub::new(tokio::runtime::Handle::current());
         let (pulse, members, stop) = (Pulse::default(), Vec::new(), CancellationToken::new());
-        Ok(Self { shared, client, clock, metrics, checks, elector, common, acquire, pulse, members, stop })
+        Ok(Self { shared, client, clock, metrics, checks, elector, common, hub, acquire, pulse, members, stop })
     }
 
     /// Adds a controller, whose clients this makes.
@@ -232,6 +237,7 @@ impl Process {
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             common: self.common.clone(),
+            hub: self.hub.clone(),
             declare,
             connect,
         });

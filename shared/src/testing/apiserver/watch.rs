@@ -71,6 +71,11 @@ impl Watches {
         self.held.remove(plural);
     }
 
+    /// How many watches of a resource have a reader.
+    pub(super) fn count(&self, plural: &str) -> usize {
+        self.open.iter().filter(|watch| watch.resource.plural == plural && !watch.events.is_closed()).count()
+    }
+
     /// Ends the watches of a resource.
     pub(super) fn cut(&mut self, plural: &str) {
         self.open.retain(|watch| watch.resource.plural != plural);

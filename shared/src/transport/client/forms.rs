@@ -32,7 +32,7 @@ impl PatchType {
 }
 
 /// The form in which an answer is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Accept {
     Object,
     /// The object as JSON, in lists too: for a view that reads a field of which protobuf has no row in the tables here.

@@ -49,7 +49,7 @@ impl Following {
         }
         let client = server.client(&Connection::default());
         let consistency = Arc::new(Consistency::new(client.clone(), watched.clone()));
-        let (run, start) = informer.run_on_demand(demands, &client, &watched);
+        let (run, start) = informer.run_on_demand(demands, &Watches::from(client.clone()), &watched);
         start();
         let task = tokio::spawn(async move { run.await.expect("nothing panics") }).abort_handle();
         Self { server, cache, changes, consistency, task }

@@ -97,7 +97,12 @@ struct Room {
 
 impl Room {
     fn new(args: &[&str]) -> Self {
-        let server = Apiserver::new();
+        Self::on(&Apiserver::new(), args)
+    }
+
+    /// A process more of the same cluster.
+    fn on(server: &Apiserver, args: &[&str]) -> Self {
+        let server = server.clone();
         let (client, clock) = (server.client(&Connection::default()), server.clock());
         let metrics = Metrics::new(MANAGER);
         let events = Events::start(client.clone(), clock.clone(), metrics.events());
@@ -202,17 +207,7 @@ async fn a_controller_that_panics_is_started_again_while_the_others_go_on() {
     let mut room = Room::new(&[]);
     let one = room.add_labeller(ONE);
     let (panic, told) = watch::channel(false);
-    let two = room.add(TWO, move |setup| {
-        Labeller::declare(TWO.operator, setup);
-        let mut told = told.clone();
-        let (ready, synced) = watch::channel(Progress::default());
-        ready.send_modify(|progress| progress.synced = true);
-        setup.run("panics", synced, async move {
-            let _ready = ready;
-            told.wait_for(|told| *told).await.unwrap();
-            panic!("on purpose");
-        });
-    });
+    let two = room.add(TWO, declare_with_panic(TWO, told));
     let running = room.start();
     running.add_config_map("first");
     for names in [ONE, TWO] {
@@ -322,6 +317,106 @@ async fn a_blocked_thread_fails_the_probes_and_blocks_no_other() {
     running.working.await.unwrap().unwrap();
 }
 
+/// A client that the apiserver gives once this is told, so that the controllers start one after the other.
+fn connect_after(server: &Apiserver, told: watch::Receiver<bool>) -> Connect {
+    let server = server.clone();
+    Box::new(move |_| {
+        let (server, mut told) = (server.clone(), told.clone());
+        Box::pin(async move {
+            told.wait_for(|told| *told).await?;
+            Ok(server.client(&Connection::default()))
+        })
+    })
+}
+
+/// A labeller that panics when it is told.
+fn declare_with_panic(names: Names, told: watch::Receiver<bool>) -> impl Fn(&mut Setup) + Send + Sync {
+    move |setup| {
+        Labeller::declare(names.operator, setup);
+        let mut told = told.clone();
+        let (ready, synced) = watch::channel(Progress::default());
+        ready.send_modify(|progress| progress.synced = true);
+        setup.run("panics", synced, async move {
+            let _ready = ready;
+            told.wait_for(|told| *told).await.unwrap();
+            panic!("on purpose");
+        });
+    }
+}
+
+#[tokio::test]
+async fn controllers_share_a_watch_that_outlives_the_one_that_opened_it() {
+    let mut room = Room::new(&[]);
+    let [(panic_one, told_one), (panic_two, told_two)] = [(); 2].map(|()| watch::channel(false));
+    let one = room.add(ONE, declare_with_panic(ONE, told_one));
+    let (second, starts) = watch::channel(false);
+    let connect = connect_after(&room.server, starts);
+    let two = room.add_over(TWO, declare_with_panic(TWO, told_two), connect);
+    let running = room.start();
+    running.add_config_map("first");
+    running.labelled("first", ONE).await;
+    second.send_replace(true);
+    running.labelled("first", TWO).await;
+    let requests = || running.server.count("watch configmaps");
+    until(|| requests() == 4).await;
+
+    // Each streams a list when it starts. One watched alone, and joins the watch of the other when it is back.
+    for (at, (panic, member)) in [(&panic_one, &one), (&panic_two, &two)].into_iter().enumerate() {
+        panic.send_replace(true);
+        reaches(member, |state| matches!(state, State::Failed(_))).await;
+        panic.send_replace(false);
+        running.add_config_map(&format!("map-{at}"));
+        for names in [ONE, TWO] {
+            running.labelled(&format!("map-{at}"), names).await;
+        }
+        until(|| running.server.open_watches("configmaps") == 1).await;
+        assert_eq!(requests(), 5 + at);
+    }
+    running.stop.cancel();
+    running.working.await.unwrap().unwrap();
+    until(|| running.server.open_watches("configmaps") == 0).await;
+}
+
+#[tokio::test]
+async fn a_thread_that_is_busy_holds_up_no_other_although_it_opened_the_watch() {
+    let mut room = Room::new(&[]);
+    let (unblock, blocking) = mpsc::channel::<()>();
+    let blocking = Arc::new(std::sync::Mutex::new(blocking));
+    let (blocked, is_blocked) = watch::channel(false);
+    room.add(ONE, move |setup| {
+        Labeller::declare(ONE.operator, setup);
+        let mut informer = InformerBuilder::<ConfigMap>::new().build();
+        let (blocking, blocked) = (Arc::clone(&blocking), blocked.clone());
+        informer.on_change_at_any_time(move |change| {
+            if change.latest().metadata.name() == "heavy" {
+                blocked.send_replace(true);
+                let _ = blocking.lock().unwrap().recv();
+            }
+        });
+        setup.watch(informer);
+    });
+    let (second, starts) = watch::channel(false);
+    let connect = connect_after(&room.server, starts);
+    room.add_over(TWO, |setup| Labeller::declare(TWO.operator, setup), connect);
+    let running = room.start();
+    running.add_config_map("first");
+    running.labelled("first", ONE).await;
+    second.send_replace(true);
+    running.labelled("first", TWO).await;
+
+    running.add_config_map("heavy");
+    until(|| *is_blocked.borrow()).await;
+    for name in ["second", "third"] {
+        running.add_config_map(name);
+        running.labelled(name, TWO).await;
+        assert!(!running.is_labelled(name, ONE));
+    }
+    drop(unblock);
+    running.labelled("third", ONE).await;
+    running.stop.cancel();
+    running.working.await.unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn losing_the_common_lease_ends_all() {
     let mut room = Room::new(&[]);
@@ -398,4 +493,50 @@ async fn the_next_leader_goes_on_at_once_with_leases_of_a_process_that_crashed()
     running.labelled("first", ONE).await;
     running.stop.cancel();
     running.working.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn control_planes_take_over_from_each_other_in_the_middle_of_work_and_write_nothing_twice() {
+    const EACH: usize = 20;
+    let server = Apiserver::new();
+    // kube-controller-manager, on a node of its own.
+    lease(&server, "kube-controller-manager", "node-1");
+    let mut nodes = Vec::new();
+    for _ in 0..3 {
+        let mut room = Room::on(&server, &[]);
+        let member = room.add_labeller(ONE);
+        nodes.push((member, room.start()));
+    }
+    for (member, _) in &nodes {
+        until(|| member.health(Probe::Readyz) == Health::Fine).await;
+    }
+    let add = |round: usize| {
+        for at in 0..EACH {
+            server.add(&object("v1", "ConfigMap", &format!("map-{round}-{at}")));
+        }
+    };
+    add(0);
+    assert_eq!(server.writes(), [""; 0]);
+
+    release(&server, COMMON);
+    for round in 1..=3 {
+        until(|| nodes.iter().filter(|(member, _)| member.is_working()).count() == 1).await;
+        let at = nodes.iter().position(|(member, _)| member.is_working()).unwrap();
+        let (_, leader) = nodes.swap_remove(at);
+        let before = server.writes().len();
+        add(round);
+        until(|| server.writes().len() > before).await;
+        if nodes.is_empty() {
+            until(|| server.writes().len() >= EACH * 4).await;
+        }
+        leader.stop.cancel();
+        leader.working.await.unwrap().unwrap();
+    }
+    for key in [COMMON, "kube-system/one-operator"] {
+        assert_eq!(server.get("leases", key).unwrap()["spec"]["holderIdentity"], "", "free for the way back: {key}");
+    }
+    let mut writes = server.writes();
+    writes.sort();
+    writes.dedup();
+    assert_eq!((writes.len(), server.writes().len()), (EACH * 4, EACH * 4), "each object once, whoever does it");
 }
