@@ -68,8 +68,9 @@ longest_lease() {
 
 # has LINES PREFIX: whether one of the lines begins so.
 has() { case $'\n'$1 in *$'\n'"$2"*) true ;; *) false ;; esac; }
-# Without an election there is no Lease, and one with another name is not known here.
-is_elected() { [[ ! ${args[$1]} =~ --leader-elect(=false|-resource-) ]]; }
+# Without an election there is no Lease, and one with another name, as of a process of several controllers, is not known
+# here.
+is_elected() { [[ $1 != one-process-operator && ! ${args[$1]} =~ --leader-elect(=false|-resource-) ]]; }
 # moved OPERATOR LEASES LEASES: whether it was renewed from the one time to the other.
 moved() {
   local line
@@ -101,7 +102,9 @@ IFS=, read -r -a namespaces <<<"$ca_namespaces"
 
 # Those without which no pod of these is started. One that is not installed is somebody else's.
 starters=()
-case "${kind[*]}" in *deployment/*) starters+=(deployment-operator replicaset-operator) ;; esac
+case "${kind[*]}" in
+*deployment/*) starters+=(deployment-operator replicaset-operator one-process-operator workloads-group-operator) ;;
+esac
 case "${kind[*]}" in *daemonset/*) starters+=(daemonset-operator) ;; esac
 
 first=$(leases)

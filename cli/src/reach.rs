@@ -34,8 +34,10 @@ pub use self::server::{Server, Servers, parse_server, read_servers};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The account of the process with several controllers, as in `manifests/one-process`.
+/// The account of the process with all controllers, as in `manifests/one-process`.
 const ONE_PROCESS: &str = "one-process-operator";
+/// The end of the name of a family's process, its Lease and its account, as in `manifests/groups`.
+const GROUP: &str = "-group-operator";
 
 /// A refusal that a retry does not change.
 #[derive(Debug)]
@@ -67,7 +69,8 @@ impl Leader {
 
     /// The process with several controllers that holds this common Lease.
     pub(crate) fn of_process(lease: &str, pod: &str) -> Self {
-        Self { lease: lease.to_owned(), account: ONE_PROCESS.to_owned(), pod: pod.to_owned() }
+        let account = if lease.ends_with(GROUP) { lease } else { ONE_PROCESS };
+        Self { lease: lease.to_owned(), account: account.to_owned(), pod: pod.to_owned() }
     }
 
     pub(crate) fn lease(&self) -> &str {
@@ -83,6 +86,11 @@ impl Leader {
     }
 
     pub(crate) fn is_process(&self) -> bool {
+        self.account == ONE_PROCESS || self.account.ends_with(GROUP)
+    }
+
+    /// Whether it may be in the place of kube-controller-manager's static pod.
+    pub(crate) fn is_all(&self) -> bool {
         self.account == ONE_PROCESS
     }
 }

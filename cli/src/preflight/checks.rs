@@ -69,7 +69,7 @@ impl Facts {
             }
             Runner::Process => {
                 let text = format!(
-                    "the process that holds Lease {holder} runs {controller}: add -{controller} to its --controllers when the operator takes over"
+                    "the process that holds Lease {holder} runs {controller}: disable it in its --controllers when the operator takes over"
                 );
                 Check::new(ABOUT, Level::Fine, text)
             }

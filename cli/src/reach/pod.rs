@@ -29,7 +29,7 @@ pub(super) async fn find(pods: &Api<Pod>, leader: &Leader) -> Result<(String, u1
     if let Some(found) = listed(pods, &of_it).await?.iter().find_map(|pod| on_node(pod, wanted, host)) {
         return Ok(found);
     }
-    if leader.is_process() {
+    if leader.is_all() {
         let is_there = |pod: &Pod| pod.spec.as_ref().is_some_and(|spec| is_on(spec, host));
         if let Some(pod) = listed(pods, STATIC).await?.iter().find(|pod| is_there(pod)) {
             let (namespace, pod) = (pod.namespace().unwrap_or_default(), pod.name_any());

@@ -99,6 +99,8 @@ mod tests {
             ("a-operator", held("kube-system/kube-controller-manager", 1, 5)),
             ("b-operator", held("b-operator-x_1", 1, 5)),
             ("c-operator", held("kube-system/gone", 1, 5)),
+            ("batch-group-operator", held("batch-group-operator-x_1", 0, 5)),
+            ("g-operator", held("kube-system/batch-group-operator", 1, 5)),
             ("d-operator", held("elsewhere/kube-controller-manager", 1, 5)),
             ("f-operator", held("kube-system/kube-controller-manager", 1, 5)),
         ]);
@@ -109,6 +111,8 @@ mod tests {
         assert_eq!(leader("a-operator"), Leader::of_process(MANAGER, "one-process-operator-x"));
         assert_eq!(leader("b-operator"), Leader::of_operator("b-operator", "b-operator-x"));
         assert_eq!(leader("c-operator"), Leader::of_process("gone", ""));
+        assert_eq!(leader("g-operator"), Leader::of_process("batch-group-operator", "batch-group-operator-x"));
+        assert_eq!(leader("g-operator").account(), "batch-group-operator");
         assert_eq!(leader("d-operator"), Leader::of_operator("d-operator", "elsewhere/kube-controller-manager"));
         assert_eq!(leader("e-operator"), Leader::of_operator("e-operator", ""));
         assert_eq!(leader("f-operator"), Leader::of_operator("f-operator", "one-process-operator-x"));

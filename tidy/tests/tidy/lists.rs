@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use facts::Memory;
 use serde_json::{Value, json};
 
+use crate::families::FAMILIES;
 use crate::operators::rights;
 use crate::tree::{self, read, write};
 use crate::upstream::CONTROLLERS;
@@ -32,11 +33,7 @@ const LISTS: [List; 8] = [
         after: "resources:",
         line: |operator| format!("  - ../../{operator}"),
     },
-    List {
-        path: "manifests/one-process/process/role.yaml",
-        after: "      # The accounts; `make lists` writes them.",
-        line: |operator| format!("      - {operator}"),
-    },
+    List { path: "manifests/one-process/process/role.yaml", after: ACCOUNTS, line: account },
     List { path: "docs/operators.md", after: "|---|---|---|", line: row },
     List {
         path: "manifests/components/shadow/kustomization.yaml",
@@ -55,15 +52,46 @@ const LISTS: [List; 8] = [
     },
 ];
 
+const ACCOUNTS: &str = "      # The accounts; `make lists` writes them.";
+
+fn account(operator: &str) -> String {
+    format!("      - {operator}")
+}
+
+/// The lists of each family, in its folder.
+const FAMILY_LISTS: [List; 3] = [
+    List {
+        path: "accounts/kustomization.yaml",
+        after: "resources:",
+        line: |operator| format!("  - ../../../{operator}"),
+    },
+    List { path: "process/role.yaml", after: ACCOUNTS, line: account },
+    List {
+        path: "process/kustomization.yaml",
+        after: "      # Its controllers; `make lists` writes them.",
+        line: |operator| {
+            let controller = controller_of(operator);
+            format!(
+                "      - {{op: add, path: /spec/template/spec/containers/0/args/-, value: --controllers={controller}}}"
+            )
+        },
+    },
+];
+
+/// Upstream's name of an operator's controller.
+fn controller_of(operator: &str) -> String {
+    format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
+}
+
 /// The first of the ports on a node: those of Kubernetes' own programs are below, those of Services and of clients far above.
 const FIRST_PORT: usize = 10300;
 
 /// The patch that gives an operator its port on a node: by its place among upstream's controllers, so that it stays the
 /// same whichever operators there are.
 fn port(operator: &str) -> String {
-    let stem = operator.strip_suffix("-operator").unwrap_or(operator);
-    let place = CONTROLLERS.iter().position(|row| row.name.strip_suffix("-controller") == Some(stem));
-    let port = FIRST_PORT + place.unwrap_or_else(|| panic!("{operator}: upstream has no {stem}-controller"));
+    let controller = controller_of(operator);
+    let place = CONTROLLERS.iter().position(|row| row.name == controller);
+    let port = FIRST_PORT + place.unwrap_or_else(|| panic!("{operator}: upstream has no {controller}"));
     let container = "/spec/template/spec/containers/0";
     let patch = json!([
         {"op": "replace", "path": format!("{container}/ports/0/containerPort"), "value": port},
@@ -116,11 +144,10 @@ fn memory(operator: &str) -> String {
 }
 
 fn row(operator: &str) -> String {
-    let stem = operator.strip_suffix("-operator").unwrap_or(operator);
     let manifest = read(&format!("operators/{operator}/Cargo.toml"));
     let about = manifest.lines().find_map(|line| line.strip_prefix("description = \"")?.strip_suffix('"'));
     let about = about.and_then(|about| about.split(", as ").next()).unwrap_or_default();
-    format!("| [{operator}](../operators/{operator}/README.md) | {stem}-controller | {about} |")
+    format!("| [{operator}](../operators/{operator}/README.md) | {} | {about} |", controller_of(operator))
 }
 
 /// The text in three parts: up to the list, its lines, and the rest.
@@ -153,13 +180,25 @@ fn check(path: &str, text: &str, after: &str, lines: &[String]) -> Vec<String> {
 fn every_list_follows_from_the_operators_folders() {
     let operators = tree::operators();
     for List { path, after, line } in LISTS {
-        let of_each: Vec<String> = operators.iter().map(|operator| line(operator)).collect();
-        let lines: Vec<String> = of_each.iter().flat_map(|lines| lines.lines()).map(str::to_owned).collect();
-        if std::env::var_os("WRITE_LISTS").is_some() {
-            write(path, &rewritten(&read(path), after, &lines));
-        }
-        crate::none(check(path, &read(path), after, &lines));
+        hold(path, after, operators.iter().map(|operator| line(operator)));
     }
+    for (family, controllers) in FAMILIES {
+        let is_in_it = |operator: &&String| controllers.contains(&&*controller_of(operator));
+        for List { path, after, line } in FAMILY_LISTS {
+            let lines = operators.iter().filter(is_in_it).map(|operator| line(operator));
+            hold(&format!("manifests/groups/{family}/{path}"), after, lines);
+        }
+    }
+}
+
+/// Checks the list of a file, or writes it first.
+fn hold(path: &str, after: &str, of_each: impl Iterator<Item = String>) {
+    let of_each: Vec<String> = of_each.collect();
+    let lines: Vec<String> = of_each.iter().flat_map(|lines| lines.lines()).map(str::to_owned).collect();
+    if std::env::var_os("WRITE_LISTS").is_some() {
+        write(path, &rewritten(&read(path), after, &lines));
+    }
+    crate::none(check(path, &read(path), after, &lines));
 }
 
 #[test]

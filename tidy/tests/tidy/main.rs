@@ -9,6 +9,7 @@
 mod answers;
 mod code;
 mod crates;
+mod families;
 mod imports;
 mod lists;
 mod memory;
