@@ -11,8 +11,7 @@ use shared::api::object::{Key, Uid};
 use crate::objects::label::{Property, Usage};
 use crate::objects::volume::Disk;
 
-/// A pod is compared with so many others that use its volume in the same way, and in so many other ways. No more
-/// events would be posted about it at once.
+/// A pod is compared with so many of the others that use its volume in the same way, and with so many ways.
 const OTHERS_MAX: usize = 100;
 
 /// Upstream: `volumeCache`, `pkg/controller/volume/selinuxwarning/cache/volumecache.go`.

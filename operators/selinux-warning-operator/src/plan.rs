@@ -16,6 +16,9 @@ use crate::objects::pod::{Pod, VolumeLabel};
 use crate::objects::volume::Disk;
 use crate::observe::{Observed, Other, State, Unbound};
 
+/// Of one volume so many conflicts are reported at once. The recorder posts fewer events about one pod.
+const CONFLICTS_MAX: usize = 100;
+
 /// The event of a pod whose containers mount one volume with several labels.
 const MULTIPLE_LABELS: &str = "MultipleSELinuxLabels";
 
@@ -95,8 +98,10 @@ pub fn plan(Observed { pod, volumes }: &Observed) -> Plan {
         };
         let State::Disk { disk, mounts_with_label, known, others } = &volume.state else { continue };
         let usage = Usage::new(label, pod.policy, *mounts_with_label);
-        let conflicts =
-            || others.iter().flat_map(|other| usage.conflicts_with(&other.usage).map(move |with| (other, with)));
+        let conflicts = || {
+            let all = others.iter().flat_map(|other| usage.conflicts_with(&other.usage).map(move |with| (other, with)));
+            all.take(CONFLICTS_MAX)
+        };
         found.conflicts.extend(conflicts().map(|(other, property)| about(&pod.metadata.key, other, property)));
         if known.as_ref() != Some(&usage) {
             events.extend(conflicts().flat_map(|(other, property)| report(pod, &usage, other, property)));

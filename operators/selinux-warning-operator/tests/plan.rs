@@ -247,6 +247,19 @@ fn a_pod_of_another_namespace_stays_unnamed() {
 }
 
 #[test]
+fn a_pod_is_told_of_a_hundred_others_at_most() {
+    let names: Vec<String> = (0..150).map(|n| format!("pod-{n}")).collect();
+    let labelled = |name: &String| with_claim(user(name, &format!("s0:c{}", name.len()), None), "pvc1");
+    let caches =
+        cluster(&names.iter().map(labelled).chain([with_claim(user("pod", "s0", None), "pvc1")]).collect::<Vec<_>>());
+    for name in &names {
+        sync(&caches, name);
+    }
+    let plan = sync(&caches, "pod");
+    assert_eq!((events(&plan).len(), stage(&plan).text.contains("and 95 more")), (200, true), "{}", stage(&plan).text);
+}
+
+#[test]
 fn containers_with_several_labels_are_reported_for_each_volume_that_they_share() {
     let mixed = |pod: ObjectBuilder| {
         mounting(pod, json!([container("s0:c1", &["vol1", "emptyDir1"]), container("s0:c2", &["vol1"])]))
