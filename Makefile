@@ -181,6 +181,17 @@ protobuf: ## Writes protobuf's field numbers from upstream's types, after a chan
 	tables=$$(CGO_ENABLED=0 go run -C e2e/tools/kubernetes -buildvcs=false ./protobuf) && \
 	  printf '%s\n' "$$tables" > shared/src/api/protobuf/tables/generated.rs
 
+.PHONY: cel
+CEL_TOOL = CGO_ENABLED=0 go run -C e2e/tools/kubernetes -buildvcs=false ./cel
+CEL_ROWS = cel-check/tests/rows
+cel: ## Writes cel-check's functions and the answers of its rows from upstream's checker, after a change of either
+	functions=$$($(CEL_TOOL) declarations) && \
+	  printf '%s\n' "$$functions" > cel-check/src/declarations/kubernetes-1.36.txt
+	for rows in kubernetes cel-go; do \
+	  answers=$$($(CEL_TOOL) rows $(CURDIR)/$(CEL_ROWS)/object.json < $(CEL_ROWS)/$$rows.txt) && \
+	    printf '%s\n' "$$answers" > $(CEL_ROWS)/$$rows.txt || exit 1; \
+	done
+
 ##@ Building
 
 .PHONY: build
