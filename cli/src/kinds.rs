@@ -160,6 +160,8 @@ mod tests {
         let cleaner = "podcertificaterequest-cleaner-operator";
         row("certificates.k8s.io/v1beta1", "PodCertificateRequest", "web", "", &[cleaner]);
         row("networking.k8s.io/v1", "ServiceCIDR", "kubernetes", "", &["service-cidr-operator"]);
+        let checker = "validatingadmissionpolicy-status-operator";
+        row("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "typed", "", &[checker]);
         row("v1", "ResourceQuota", "team", "", &["resourcequota-operator"]);
         row("v1", "Secret", ACCOUNT_TOKEN, "", &[TOKEN_CLEANER, TOKEN_MAKER]);
         row("batch/v1", "Job", "web", "", &["job-operator", "ttl-after-finished-operator"]);

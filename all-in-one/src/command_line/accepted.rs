@@ -140,10 +140,7 @@ const GROUPS: &[Group] = &[
     },
     Group {
         why: "their controllers are not available yet",
-        flags: &[
-            ("concurrent-device-taint-eviction-syncs", Integer),
-            ("concurrent-validating-admission-policy-status-syncs", Integer),
-        ],
+        flags: &[("concurrent-device-taint-eviction-syncs", Integer)],
     },
 ];
 

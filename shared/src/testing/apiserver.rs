@@ -73,6 +73,12 @@ const OTHERS: &[Resource] = &[
     Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
     Resource::namespaced("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     Resource::cluster_scoped("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles"),
+    Resource::cluster_scoped(
+        "admissionregistration.k8s.io",
+        "v1",
+        "ValidatingAdmissionPolicy",
+        "validatingadmissionpolicies",
+    ),
     SUBJECT_ACCESS_REVIEWS,
     Resource::namespaced("certificates.k8s.io", "v1beta1", "PodCertificateRequest", "podcertificaterequests"),
     Resource::cluster_scoped("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs"),
