@@ -170,11 +170,8 @@ fn what_is_sent_rewrites_an_object_and_changes_nothing() {
         add_widgets(&server, 1);
         let before = server.get("widgets", "default/w0000").unwrap();
         server.add(&migration("a"));
-        let held = server.on("patch", "widgets").hold();
-        let running = Running::start::<StorageVersionMigratorOperator>(&server, &[]);
-        held.arrived().await;
-        held.release();
-        running.at_rest().await;
+        let running = start(&server).await;
+        assert_eq!(server.count("patch widgets default/w0000"), 1);
         assert_eq!(server.get("widgets", "default/w0000").unwrap(), before);
         running.pass(Duration::from_secs(5)).await;
         let ended =

@@ -133,7 +133,7 @@ pub(super) struct PartStore<T> {
     part: Part,
     pub(super) health: Arc<Health>,
     progress: watch::Sender<Progress>,
-    /// How far the cache has come, if this part alone fills it on demand.
+    /// The progress of the cache itself, if this part is all of a resource on demand.
     whole: Option<watch::Sender<Progress>>,
     /// The demand for which it is followed; none if it is followed for ever.
     demand: Option<Demand>,

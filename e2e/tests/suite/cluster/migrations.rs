@@ -117,7 +117,7 @@ fn the_previous_version_can_be_dropped_after_a_migration() -> Result<()> {
         let definitions: Api<CustomResourceDefinition> = Api::all(scene.client.clone());
         let name = format!("{PLURAL}.{GROUP}");
         let stored = definitions.get(&name).await?.status.unwrap_or_default().stored_versions;
-        ensure!(stored.as_deref() == Some(&["v2".to_owned()]), "{stored:?}");
+        ensure!(stored == Some(vec!["v2".to_owned()]), "{stored:?}");
         let mut only = definition(PLURAL, "v2");
         only["spec"]["versions"].as_array_mut().context("versions")?.remove(0);
         apply(&scene.client, "", &only).await.map(drop).context("drop the previous version")
