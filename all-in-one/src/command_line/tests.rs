@@ -130,7 +130,7 @@ fn the_defaults_are_upstreams_but_for_the_limit_of_requests() {
 #[test]
 fn without_flags_it_runs_what_kube_controller_manager_runs() {
     let configuration = read("").unwrap();
-    assert_eq!(running(""), all_but(&[GATED, BY_NAME].concat()));
+    assert_eq!(running(""), all_but(&[&GATED[..], &BY_NAME].concat()));
     assert!(passed(&configuration).is_empty(), "{:?}", passed(&configuration));
     let SharedFlags { leader, serving, .. } = &configuration.shared;
     assert!(leader.leader_elect);
@@ -145,7 +145,7 @@ fn without_flags_it_runs_what_kube_controller_manager_runs() {
 
 #[test]
 fn controllers_are_chosen_by_name_or_former_name_and_the_first_mention_decides() {
-    let off = [GATED, BY_NAME].concat();
+    let off = [&GATED[..], &BY_NAME].concat();
     let without = |names: &[&'static str]| all_but(&[&off, names].concat());
     for (asked, expected) in [
         ("", vec![]),

@@ -24,6 +24,15 @@ fn line_of<'a>(lines: &'a [String], operator: &str) -> Option<&'a str> {
     lines.iter().map(String::as_str).find(|line| line.starts_with(&format!("{operator} ")))
 }
 
+fn running_of(configuration: &Several) -> Vec<&'static str> {
+    configuration.controllers.iter().map(|start| start.entry.names.operator).collect()
+}
+
+/// All that kubeadm turns on: all that need no gate, and of those that run only by name all but one.
+fn kubeadms() -> Vec<&'static str> {
+    all_but(&[&GATED[..], &["selinux-warning-operator"]].concat())
+}
+
 /// As the operator's own parser has it.
 fn node_cidrs(configuration: &Several) -> usize {
     use ::node_ipam_operator::flags::Flags;
@@ -36,7 +45,7 @@ fn node_cidrs(configuration: &Several) -> usize {
 #[test]
 fn kubeadms_manifest_works_unchanged() {
     let configuration = kubeadm(&[], "");
-    assert_eq!(configuration.controllers.len(), OPERATORS.len() - GATED.len());
+    assert_eq!(running_of(&configuration), kubeadms());
     assert!(configuration.own_credentials);
     let SharedFlags { leader, serving, .. } = &configuration.shared;
     assert_eq!(configuration.shared.kubeconfig(), Some(Path::new("/etc/kubernetes/controller-manager.conf")));
@@ -121,7 +130,7 @@ fn cluster_apis_manifests_work_unchanged() {
         let given: Vec<&str> =
             extra.split_whitespace().filter_map(|flag| flag.split_once('=')).map(|(name, _)| name).collect();
         let configuration = kubeadm(&given, extra);
-        assert_eq!(configuration.controllers.len(), OPERATORS.len() - GATED.len(), "{extra}");
+        assert_eq!(running_of(&configuration), kubeadms(), "{extra}");
         let threshold = line_of(&passed(&configuration), "pod-garbage-collector-operator").map(str::to_owned);
         let expected = "pod-garbage-collector-operator --terminated-pod-gc-threshold=125";
         assert_eq!(threshold, extra.contains("125").then(|| expected.to_owned()), "{extra}");
@@ -151,9 +160,8 @@ fn k3ss_command_line_works_unchanged() {
          --use-service-account-credentials=true --v=2 --vmodule=controller=4"
     ))
     .unwrap();
-    let left_out = [&GATED[..], &["bootstrap-signer-operator"]].concat();
-    let running: Vec<&str> = configuration.controllers.iter().map(|start| start.entry.names.operator).collect();
-    assert_eq!(running, all_but(&left_out));
+    let left_out = [&GATED[..], &["bootstrap-signer-operator", "selinux-warning-operator"]].concat();
+    assert_eq!(running_of(&configuration), all_but(&left_out));
     assert!(!configuration.shared.leader.leader_elect && configuration.own_credentials);
     assert!(configuration.shared.serving.certificate().is_some());
     let passed = passed(&configuration);

@@ -111,7 +111,7 @@ fn the_previous_version_can_be_dropped_after_a_migration() -> Result<()> {
             let (old_version, old_generation) = &before[name];
             ensure!((version == old_version) == name.starts_with("new"), "{name}: {old_version} -> {version}");
             let number: usize = name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or_default();
-            let is_edited = name.starts_with("old") && number % 100 == 0;
+            let is_edited = name.starts_with("old") && number.is_multiple_of(100);
             ensure!(*generation == old_generation + i64::from(is_edited), "{name}: {old_generation} -> {generation}");
         }
         let definitions: Api<CustomResourceDefinition> = Api::all(scene.client.clone());

@@ -18,13 +18,14 @@ pub(super) const NEEDS: &[&str] = &[];
 
 pub(super) async fn live(scene: &Scene) -> Result<()> {
     let requests: Api<DynamicObject> = e2e::apply::api(&scene.client, API_VERSION, KIND, "").await?;
-    let slices: Api<DynamicObject> =
-        e2e::apply::api(&scene.client, "resource.k8s.io/v1", "ResourceSlice", "").await?;
+    let slices: Api<DynamicObject> = e2e::apply::api(&scene.client, "resource.k8s.io/v1", "ResourceSlice", "").await?;
     let pool = json!({"name": "pool", "generation": 1, "resourceSliceCount": 1});
     let spec = json!({"driver": DRIVER, "pool": pool, "allNodes": true, "devices": [{"name": "a"}, {"name": "b"}]});
-    let slice = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": NAME}, "spec": spec});
+    let slice =
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": NAME}, "spec": spec});
     e2e::apply::apply(&scene.client, "", &slice).await?;
-    let request = json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": NAME}, "spec": {"driver": DRIVER}});
+    let request =
+        json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": NAME}, "spec": {"driver": DRIVER}});
     e2e::apply::apply(&scene.client, "", &request).await?;
     scene
         .wait_until("the request is answered", DEADLINE, async || {

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use serde_json::json;
@@ -24,7 +24,10 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     stream::iter(0..OBJECTS)
         .map(async |number| {
             let config_map = json!({"metadata": {"name": format!("migrated-{number}")}});
-            config_maps.create(&PostParams::default(), &serde_json::from_value(config_map)?).await.map_err(anyhow::Error::from)
+            config_maps
+                .create(&PostParams::default(), &serde_json::from_value(config_map)?)
+                .await
+                .map_err(anyhow::Error::from)
         })
         .buffer_unordered(AT_ONCE)
         .try_for_each(async |_| Ok(()))

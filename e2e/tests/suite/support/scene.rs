@@ -156,7 +156,7 @@ impl Scene {
     /// Waits until an object is gone.
     pub(crate) async fn gone_from<K>(&self, objects: &Api<K>, name: &str) -> Result<()>
     where
-        K: Clone + Debug + DeserializeOwned,
+        K: Resource + Clone + Debug + DeserializeOwned,
     {
         self.wait_until(&format!("{}/{name} is gone", objects.resource_url()), DEADLINE, async || {
             let left = objects.get_opt(name).await?;
