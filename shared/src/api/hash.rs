@@ -1,7 +1,9 @@
-//! FNV-1a, FNV-1 and the alphabet of hashes that become part of a name.
+//! FNV-1a, FNV-1, SHA-256 and the alphabet of hashes that become part of a name.
 //!
 //! Left out: upstream's way of turning a typed object into bytes, which depends on its Go structs; callers hash a
 //! canonical text of their own.
+
+use ring::digest::{SHA256, digest};
 
 /// FNV-1a, 32 bits: short, stable across releases and machines, and not for anything an attacker may choose.
 pub fn fnv1a_32(bytes: impl IntoIterator<Item = u8>) -> u32 {
@@ -30,6 +32,12 @@ pub fn fnv1a_128_after(hash: u128, bytes: impl IntoIterator<Item = u8>) -> u128 
         .fold(hash, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b))
 }
 
+/// SHA-256, in hexadecimal digits.
+pub fn sha256_hex(text: &str) -> String {
+    let digest = digest(&SHA256, text.as_bytes());
+    digest.as_ref().iter().fold(String::with_capacity(64), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
 /// Text in an alphabet without vowels and look-alikes, so that it spells no word; of digits no two become the same.
 ///
 /// Upstream: `SafeEncodeString`, `staging/src/k8s.io/apimachinery/pkg/util/rand/rand.go`.
@@ -55,6 +63,11 @@ pub fn safe_hash_after(text: u32, collision_count: Option<i32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sha256_gives_the_published_vector() {
+        assert_eq!(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
 
     #[test]
     fn fnv_gives_the_published_vectors() {

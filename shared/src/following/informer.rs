@@ -310,16 +310,26 @@ impl<T: Object> Informer<T> {
     /// As [`Self::need`] where each object needs something else: see [`crate::process::run::Setup::watch_on_nodes`].
     pub fn need_by_name(&mut self, needs: impl Fn(&T) -> bool + Send + Sync + 'static) -> Need {
         let need = Need::default();
-        let noting = need.clone();
-        self.handlers.needs.push(Box::new(move |change| noting.note_by_name(&change, &needs)));
+        self.counts_in(&need, move |object| needs(object).then(|| Text::new(object.meta().name())));
+        need
+    }
+
+    /// As [`Self::need`] of objects that need what is in another namespace than their own: `namespace` says in which.
+    pub fn need_in(&mut self, namespace: impl Fn(&T) -> Option<Text> + Send + Sync + 'static) -> Need {
+        let need = Need::default();
+        self.counts_in(&need, namespace);
         need
     }
 
     /// Counts these objects to a need that others have too.
     pub fn adds_to(&mut self, need: &Need, needs: impl Fn(&T) -> bool + Send + Sync + 'static) {
+        self.counts_in(need, move |object| needs(object).then(|| Text::new(object.meta().namespace())));
+    }
+
+    fn counts_in(&mut self, need: &Need, place: impl Fn(&T) -> Option<Text> + Send + Sync + 'static) {
         let need = need.clone();
         // A standby follows what it will need at once.
-        self.handlers.needs.push(Box::new(move |change| need.note(&change, &needs)));
+        self.handlers.needs.push(Box::new(move |change| need.note(&change, &place)));
     }
 
     /// Adds a handler of changes that runs on a standby too, for what a later look at the cache would not show.

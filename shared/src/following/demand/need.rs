@@ -23,27 +23,23 @@ impl Need {
         Needed { need: self.clone(), namespace }
     }
 
-    pub(crate) fn note<T: Object>(&self, change: &Change<'_, T>, needs: impl Fn(&T) -> bool) {
-        self.note_under(change.latest().meta().namespace(), change, needs);
-    }
-
-    /// As [`Self::note`], each object under its name.
-    pub(crate) fn note_by_name<T: Object>(&self, change: &Change<'_, T>, needs: impl Fn(&T) -> bool) {
-        self.note_under(change.latest().meta().name(), change, needs);
-    }
-
-    fn note_under<T: Object>(&self, place: &str, change: &Change<'_, T>, needs: impl Fn(&T) -> bool) {
+    /// Counts an object under the place that it needs something of; none if it needs nothing.
+    pub(crate) fn note<T: Object>(&self, change: &Change<'_, T>, place: impl Fn(&T) -> Option<Text>) {
         let (before, after) = match change {
             Change::Added(new) => (None, Some(*new)),
             Change::Updated { old, new } => (Some(*old), Some(*new)),
             Change::Deleted(last) => (Some(*last), None),
         };
-        let counts = |object: Option<&Arc<T>>| object.is_some_and(|object| needs(object));
-        let place = Text::new(place);
-        match (counts(before), counts(after)) {
-            (false, true) => self.add(&place),
-            (true, false) => self.remove(&place),
-            (true, true) | (false, false) => {}
+        let place = |object: Option<&Arc<T>>| object.and_then(|object| place(object));
+        let (before, after) = (place(before), place(after));
+        if before != after {
+            // Added first, so that the need as a whole does not end in between.
+            if let Some(place) = after {
+                self.add(&place);
+            }
+            if let Some(place) = before {
+                self.remove(&place);
+            }
         }
     }
 

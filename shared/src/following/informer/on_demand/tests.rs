@@ -254,9 +254,10 @@ fn the_pods_of_single_nodes_are_followed_and_of_many_nodes_all_that_have_one() {
 fn nodes_are_counted_by_their_names() {
     let need = Need::default();
     let pod: Arc<Pod> = pod_at("a/1").build();
-    need.note_by_name(&Change::Added(&pod), |_| true);
+    let name = |pod: &Pod| Some(Text::new(pod.metadata.name()));
+    need.note(&Change::Added(&pod), name);
     assert!(need.is_of(&Text::new("1")) && !need.is_of(&Text::new("a")));
-    need.note_by_name(&Change::Deleted(&pod), |_| true);
+    need.note(&Change::Deleted(&pod), name);
     assert!(!need.is_there());
 }
 
@@ -439,7 +440,11 @@ fn objects_count_as_long_as_they_are_picked() {
         pod
     };
     let (idle, busy) = (at("a/1", "idle"), at("a/1", "busy"));
-    let note = |change| need.note(&change, |pod: &Pod| pod.metadata.labels.get("phase") == Some("busy"));
+    let namespace = |pod: &Pod| {
+        let is_busy = pod.metadata.labels.get("phase") == Some("busy");
+        is_busy.then(|| Text::new(pod.metadata.namespace()))
+    };
+    let note = |change| need.note(&change, namespace);
     note(Change::Added(&idle));
     assert!(!need.is_there());
     note(Change::Updated { old: &idle, new: &busy });
@@ -450,5 +455,19 @@ fn objects_count_as_long_as_they_are_picked() {
     note(Change::Deleted(&other));
     assert!(need.is_there());
     note(Change::Updated { old: &busy, new: &idle });
+    assert!(!need.is_there());
+}
+
+#[test]
+fn an_object_that_needs_another_place_is_counted_there() {
+    let need = Need::default();
+    let at = |place: &str| -> Arc<Pod> { pod_at("a/1").label("place", place).build() };
+    let (first, second) = (at("x"), at("y"));
+    let note = |change| need.note(&change, |pod: &Pod| pod.metadata.labels.get("place").map(Text::new));
+    note(Change::Added(&first));
+    assert!(need.is_of(&Text::new("x")));
+    note(Change::Updated { old: &first, new: &second });
+    assert!(need.is_of(&Text::new("y")) && !need.is_of(&Text::new("x")));
+    note(Change::Deleted(&second));
     assert!(!need.is_there());
 }
