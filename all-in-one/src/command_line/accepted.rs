@@ -123,9 +123,6 @@ const GROUPS: &[Group] = &[
     Group {
         why: "volume controllers are not available yet",
         flags: &[
-            ("attach-detach-reconcile-sync-period", Duration),
-            ("disable-attach-detach-reconcile-sync", Bool),
-            ("disable-force-detach-on-timeout", Bool),
             ("enable-dynamic-provisioning", Bool),
             ("enable-hostpath-provisioner", Bool),
             ("flex-volume-plugin-dir", Text),

@@ -158,7 +158,7 @@ fn controllers_are_chosen_by_name_or_former_name_and_the_first_mention_decides()
         ("-job,*,job", without(&["job-operator"])),
         ("job,-job", vec!["job-operator"]),
         ("-job", vec![]),
-        ("*,-persistentvolume-binder-controller,-attachdetach", without(&[])),
+        ("*,-persistentvolume-binder-controller,-attachdetach", without(&["persistentvolume-attach-detach-operator"])),
     ] {
         assert_eq!(running(&format!("--controllers={asked}")), expected, "{asked}");
     }
@@ -179,7 +179,7 @@ fn a_controller_that_is_unknown_or_not_here_yet_is_an_error() {
             "error: --controllers: \"deployment-operator\" is not in the list of known controllers, did you mean deployment?\n",
         ),
         ("**", "error: --controllers: \"**\" is not in the list of known controllers\n"),
-        ("attachdetach", "error: --controllers: persistentvolume-attach-detach-controller is not available yet\n"),
+        ("svm", "error: --controllers: storage-version-migrator-controller is not available yet\n"),
         (
             "*,persistentvolume-binder,x",
             "error: --controllers: \"x\" is not in the list of known controllers\n\

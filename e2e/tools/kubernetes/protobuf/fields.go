@@ -83,12 +83,13 @@ var messages = []message{
 	of[corev1.VolumeMount]("name"),
 	of[corev1.ContainerPort]("name containerPort protocol"),
 	of[corev1.PodStatus]("phase conditions reason podIP startTime containerStatuses initContainerStatuses podIPs " +
-		"resourceClaimStatuses extendedResourceClaimStatus"),
+		"ephemeralContainerStatuses resourceClaimStatuses extendedResourceClaimStatus"),
 	of[corev1.PodResourceClaimStatus]("name resourceClaimName"),
 	of[corev1.PodExtendedResourceClaimStatus]("resourceClaimName"),
 	of[corev1.PodCondition]("type status lastTransitionTime reason message").without("lastUpdateTime"),
 	of[corev1.ContainerStatus]("name state restartCount"),
-	of[corev1.ContainerState]("terminated"),
+	of[corev1.ContainerState]("waiting terminated"),
+	of[corev1.ContainerStateWaiting](""),
 	of[corev1.ContainerStateTerminated]("exitCode finishedAt"),
 	of[corev1.PodIP]("ip"),
 }

@@ -276,6 +276,7 @@ pub(crate) static POD_STATUS: Table = table("PodStatus", &[
     field(8, "containerStatuses", Kind::List(&Kind::Message(&CONTAINER_STATUS))),
     field(10, "initContainerStatuses", Kind::List(&Kind::Message(&CONTAINER_STATUS))),
     field(12, "podIPs", Kind::List(&Kind::Message(&POD_IP))),
+    field(13, "ephemeralContainerStatuses", Kind::List(&Kind::Message(&CONTAINER_STATUS))),
     field(15, "resourceClaimStatuses", Kind::List(&Kind::Message(&POD_RESOURCE_CLAIM_STATUS))),
     field(18, "extendedResourceClaimStatus", Kind::Message(&POD_EXTENDED_RESOURCE_CLAIM_STATUS)),
 ]);
@@ -305,7 +306,11 @@ pub(crate) static CONTAINER_STATUS: Table = table("ContainerStatus", &[
 ]);
 
 pub(crate) static CONTAINER_STATE: Table = table("ContainerState", &[
+    field(1, "waiting", Kind::Message(&CONTAINER_STATE_WAITING)),
     field(3, "terminated", Kind::Message(&CONTAINER_STATE_TERMINATED)),
+]);
+
+pub(crate) static CONTAINER_STATE_WAITING: Table = table("ContainerStateWaiting", &[
 ]);
 
 pub(crate) static CONTAINER_STATE_TERMINATED: Table = table("ContainerStateTerminated", &[

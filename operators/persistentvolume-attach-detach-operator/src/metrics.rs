@@ -1,0 +1,129 @@
+//! Upstream's metrics of this controller, under upstream's names.
+//!
+//! Upstream: `pkg/controller/volume/attachdetach/metrics/metrics.go`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use shared::process::metrics::Metrics;
+
+use crate::observe::Caches;
+use crate::plan::{Forced, Totals};
+
+const FORCED_DETACHES: &str = "attach_detach_controller_attachdetach_controller_forced_detaches";
+const IN_USE: &str = "storage_count_attachable_volumes_in_use";
+const TOTAL_VOLUMES: &str = "attachdetach_controller_total_volumes";
+
+/// Upstream: `ForceDetachMetricCounter`.
+#[derive(Clone)]
+pub(crate) struct DetachMetrics(Family<[(&'static str, &'static str); 1], Counter>);
+
+impl DetachMetrics {
+    pub(crate) fn register(metrics: &Metrics) -> Self {
+        let forced = Family::default();
+        metrics.register(
+            FORCED_DETACHES,
+            "Number of times the A/D Controller performed a forced detach",
+            forced.clone(),
+        );
+        Self(forced)
+    }
+
+    pub(crate) fn forced(&self, forced: Forced) {
+        let reason = match forced {
+            Forced::Timeout => "timeout",
+            Forced::OutOfService => "out-of-service",
+        };
+        self.0.get_or_create(&[("reason", reason)]).inc();
+    }
+}
+
+/// The volumes of the caches, counted at each scrape.
+///
+/// Upstream: `attachDetachStateCollector`.
+pub(crate) struct VolumeCounts(Weak<Caches>);
+
+impl VolumeCounts {
+    /// The registry may outlive the controller whose caches these are.
+    pub(crate) fn new(caches: &Arc<Caches>) -> Self {
+        Self(Arc::downgrade(caches))
+    }
+}
+
+impl fmt::Debug for VolumeCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("VolumeCounts")
+    }
+}
+
+impl Collector for VolumeCounts {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(caches) = self.0.upgrade() else { return Ok(()) };
+        let in_use = caches.in_use();
+        if !in_use.is_empty() {
+            let mut family =
+                encoder.encode_descriptor(IN_USE, "Measure number of volumes in use", None, MetricType::Gauge)?;
+            for ((node, plugin), number) in in_use {
+                let labels = [("node", node.as_str()), ("volume_plugin", plugin.as_str())];
+                ConstGauge::new(count(number)).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        let totals = totals(&caches);
+        if totals.is_empty() {
+            return Ok(());
+        }
+        let help = "Number of volumes in A/D Controller";
+        let mut family = encoder.encode_descriptor(TOTAL_VOLUMES, help, None, MetricType::Gauge)?;
+        for (plugin, Totals { desired, actual }) in totals {
+            for (state, number) in [("desired_state_of_world", desired), ("actual_state_of_world", actual)] {
+                let labels = [("plugin_name", plugin.as_str()), ("state", state)];
+                ConstGauge::new(count(number)).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// By plugin.
+fn totals(caches: &Caches) -> BTreeMap<String, Totals> {
+    let mut totals: BTreeMap<String, Totals> = BTreeMap::new();
+    for volume in caches.volumes_of_all() {
+        let Some(plugin) = volume.plugin_name() else { continue };
+        let Totals { desired, actual } = Totals::of(&caches.observe_now(&volume));
+        if desired + actual > 0 {
+            let total = totals.entry(plugin).or_default();
+            (total.desired, total.actual) = (total.desired + desired, total.actual + actual);
+        }
+    }
+    totals
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_labels_are_upstreams() {
+        let registry = Metrics::new("persistentvolume-attach-detach-operator");
+        let metrics = DetachMetrics::register(&registry);
+        metrics.forced(Forced::Timeout);
+        metrics.forced(Forced::OutOfService);
+        metrics.forced(Forced::OutOfService);
+        let text = registry.to_text();
+        for (reason, number) in [("timeout", 1), ("out-of-service", 2)] {
+            let line = format!("{FORCED_DETACHES}_total{{reason=\"{reason}\"}} {number}\n");
+            assert!(text.contains(&line), "{line}{text}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Caches that are behind, answers that are lost, and pods that come while their volume leaves.
+
+use std::time::Duration;
+
+use shared::testing::apiserver::Server;
+use shared::testing::running::{Running, test};
+
+use crate::world::{ATTACHMENTS, MINUTE, add_many, attached_to, attachment, pod, reported, settle, start, uses};
+
+const CREATE: &str = "create volumeattachments";
+const DELETE: &str = "delete volumeattachments";
+const NODES: [&str; 2] = ["worker-0", "worker-1"];
+
+async fn attached(server: &Server) -> Running {
+    add_many(server, &NODES, &["data"]);
+    server.add(&pod("web", "data", "worker-0"));
+    let running = start(server).await;
+    settle(server, &running).await;
+    running
+}
+
+#[test]
+fn a_live_read_keeps_a_volume_that_the_cache_does_not_show_as_used() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server).await;
+        let read = server.on("get", "nodes").once().hold();
+        server.delete("pods", "default/web");
+        read.arrived().await;
+        server.hold_watches("nodes");
+        uses(&server, "worker-0", &["data"]);
+        read.release();
+        running.pass(MINUTE).await;
+        assert_eq!(server.count(DELETE), 0);
+        server.release_watches("nodes");
+        running.at_rest().await;
+        uses(&server, "worker-0", &[]);
+        settle(&server, &running).await;
+        assert_eq!(server.count(DELETE), 1);
+    });
+}
+
+#[test]
+fn a_live_read_is_made_again_where_the_cache_never_shows_what_it_showed() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server).await;
+        let read = server.on("get", "nodes").once().hold();
+        server.delete("pods", "default/web");
+        read.arrived().await;
+        server.hold_watches("nodes");
+        uses(&server, "worker-0", &["data"]);
+        read.release();
+        running.pass(Duration::from_millis(100)).await;
+        uses(&server, "worker-0", &[]);
+        server.expire_watches("nodes");
+        server.release_watches("nodes");
+        settle(&server, &running).await;
+        running.pass(MINUTE).await;
+        assert_eq!(server.count(DELETE), 1);
+    });
+}
+
+#[test]
+fn a_pod_that_comes_before_the_detach_keeps_its_volume() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server).await;
+        let read = server.on("get", "nodes").once().hold();
+        server.delete("pods", "default/web");
+        read.arrived().await;
+        assert_eq!(reported(&server, "worker-0"), Vec::<String>::new());
+        server.add(&pod("again", "data", "worker-0"));
+        running.pass(Duration::from_secs(1)).await;
+        read.release();
+        running.at_rest().await;
+        assert_eq!((server.count(DELETE), reported(&server, "worker-0")), (0, vec!["data".to_owned()]));
+    });
+}
+
+#[test]
+fn a_pod_that_comes_after_the_detach_gets_its_volume_anew() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server).await;
+        server.delete("pods", "default/web");
+        running.at_rest().await;
+        assert_eq!(server.count(DELETE), 1);
+        server.add(&pod("again", "data", "worker-0"));
+        running.at_rest().await;
+        assert_eq!(reported(&server, "worker-0"), Vec::<String>::new());
+        settle(&server, &running).await;
+        assert_eq!((server.count(CREATE), reported(&server, "worker-0")), (2, vec!["data".to_owned()]));
+    });
+}
+
+#[test]
+fn a_lost_answer_makes_no_second_attachment_and_no_second_detach() {
+    test(async {
+        let server = Server::new();
+        for verb in ["create", "delete"] {
+            server.on(verb, ATTACHMENTS).once().lose();
+        }
+        server.on("patch", "nodes/status").times(2).lose();
+        let running = attached(&server).await;
+        running.pass(MINUTE).await;
+        settle(&server, &running).await;
+        assert_eq!((reported(&server, "worker-0"), server.keys(ATTACHMENTS).len()), (vec!["data".to_owned()], 1));
+        server.delete("pods", "default/web");
+        running.pass(MINUTE).await;
+        settle(&server, &running).await;
+        assert_eq!((reported(&server, "worker-0"), server.keys(ATTACHMENTS)), (vec![], vec![]));
+    });
+}
+
+#[test]
+fn a_cache_that_does_not_show_the_first_attachment_does_not_lead_to_a_second() {
+    test(async {
+        let server = Server::new();
+        add_many(&server, &NODES, &["data"]);
+        let running = start(&server).await;
+        server.hold_watches(ATTACHMENTS);
+        server.add(&pod("a", "data", "worker-0"));
+        running.pass(Duration::from_secs(5)).await;
+        server.add(&pod("b", "data", "worker-1"));
+        server.delete("pods", "default/a");
+        running.pass(Duration::from_secs(5)).await;
+        assert_eq!(attached_to(&server, "data", &NODES), ["worker-0"]);
+        server.release_watches(ATTACHMENTS);
+        settle(&server, &running).await;
+        assert_eq!(attached_to(&server, "data", &NODES), ["worker-1"]);
+        assert!(server.writes().iter().position(|write| write.starts_with(DELETE)).is_some());
+    });
+}
+
+#[test]
+fn a_deletion_that_the_cache_does_not_show_is_no_attachment() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server).await;
+        server.hold_watches(ATTACHMENTS);
+        server.change(ATTACHMENTS, &attachment("data", "worker-0"), |found| {
+            found["metadata"]["finalizers"] = serde_json::Value::Null;
+        });
+        server.delete("pods", "default/web");
+        running.pass(Duration::from_secs(5)).await;
+        assert_eq!(server.keys(ATTACHMENTS), Vec::<String>::new());
+        server.add(&pod("again", "data", "worker-0"));
+        running.pass(Duration::from_secs(5)).await;
+        assert_eq!(reported(&server, "worker-0"), Vec::<String>::new());
+        server.release_watches(ATTACHMENTS);
+        settle(&server, &running).await;
+        assert_eq!(reported(&server, "worker-0"), ["data"]);
+    });
+}
+
+#[test]
+fn a_restored_etcd_starts_over() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server).await;
+        let backup = server.back_up();
+        server.delete("pods", "default/web");
+        settle(&server, &running).await;
+        assert_eq!(server.keys(ATTACHMENTS), Vec::<String>::new());
+        drop(running);
+        server.restore(backup);
+        let running = start(&server).await;
+        settle(&server, &running).await;
+        assert_eq!((server.keys(ATTACHMENTS).len(), reported(&server, "worker-0")), (1, vec!["data".to_owned()]));
+    });
+}

@@ -1,0 +1,12 @@
+//! The operator as it is, against an apiserver in the test's process: its informers, its syncs, its writes.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod attacher;
+mod faults;
+mod histories;
+mod life;
+mod migrated;
+mod reconciler;
+mod recovery;
+mod world;
