@@ -29,6 +29,7 @@ pub mod template;
 pub mod time;
 pub(crate) mod unreadable;
 pub mod url;
+pub mod volume_name;
 
 pub fn json(body: &impl serde::Serialize) -> bytes::Bytes {
     // Only maps with keys that are no strings, or a failing writer, can fail; requests have neither.

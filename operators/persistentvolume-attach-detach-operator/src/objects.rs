@@ -11,6 +11,7 @@ use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::Resource;
 use shared::api::time::Time;
+use shared::api::volume_name::CsiSource;
 
 use volume::VolumeName;
 
@@ -164,7 +165,7 @@ struct RawSource {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RawInline {
-    csi: Option<volume::CsiSource>,
+    csi: Option<CsiSource>,
 }
 
 #[derive(Default, Deserialize)]
@@ -179,7 +180,7 @@ struct RawAttachmentStatus {
 impl From<RawAttachment> for VolumeAttachment {
     fn from(RawAttachment { metadata, spec, status }: RawAttachment) -> Self {
         let RawSource { persistent_volume_name, inline_volume_spec } = spec.source;
-        let inline = || inline_volume_spec?.csi.map(|csi| Source::Inline(csi.volume()));
+        let inline = || inline_volume_spec?.csi.map(|csi| Source::Inline(VolumeName::new(&csi.volume())));
         let source = persistent_volume_name.map(Source::PersistentVolume).or_else(inline).unwrap_or(Source::None);
         let RawAttachmentStatus { attached, attach_error, detach_error } = status;
         Self { metadata, node: spec.node_name, source, is_attached: attached, attach_error, detach_error }

@@ -14,8 +14,9 @@ use shared::api::names::ephemeral_claim_name;
 use shared::api::object::{Key, Meta};
 use shared::api::pod::Phase;
 use shared::api::resource::PODS;
+use shared::api::volume_name::{FcSource, IscsiSource};
 
-use super::volume::{FcSource, IscsiSource, Spec};
+use super::volume::Spec;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pod {
@@ -116,7 +117,7 @@ impl RawVolume<'_> {
     fn inline(self, namespace: &str) -> Option<Arc<Spec>> {
         let name = self.name;
         if let Some(volume) = self.fc.and_then(|fc| fc.volume()).or_else(|| self.iscsi.map(|iscsi| iscsi.volume())) {
-            return Spec::of_node(volume, &name);
+            return Spec::of_node(&volume, &name);
         }
         let aws = self.aws_elastic_block_store.map(InTreeSource::AwsElasticBlockStore);
         let source = aws

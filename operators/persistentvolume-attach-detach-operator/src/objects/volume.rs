@@ -1,6 +1,4 @@
 //! The names of volumes, and the view of a PersistentVolume: how it is attached, and for which claim.
-//!
-//! Upstream: `GetVolumeName` of the plugins in `pkg/volume/csi`, `pkg/volume/fc` and `pkg/volume/iscsi`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,14 +11,11 @@ use shared::api::csi_translation::{self, IN_TREE_PLUGINS, InlineVolume};
 use shared::api::hash::sha256_hex;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, Uid, null_as_default};
+use shared::api::volume_name::{
+    CSI_PLUGIN, CSI_SEPARATOR, CsiSource, FC_PLUGIN, FcSource, ISCSI_PLUGIN, IscsiSource, csi_volume,
+};
 
 use super::PERSISTENT_VOLUMES;
-
-const CSI: &str = "kubernetes.io/csi";
-const FC: &str = "kubernetes.io/fc";
-const ISCSI: &str = "kubernetes.io/iscsi";
-/// Between the driver and the handle of a CSI volume.
-const SEPARATOR: char = '^';
 
 /// What a key escapes: a slash would end its namespace.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'/').add(b'%');
@@ -48,7 +43,7 @@ impl VolumeName {
     }
 
     pub fn csi(driver: &str, handle: &str) -> Self {
-        Self::new(&format!("{CSI}/{driver}{SEPARATOR}{handle}"))
+        Self::new(&csi_volume(driver, handle))
     }
 
     pub fn as_str(&self) -> &str {
@@ -62,10 +57,10 @@ impl VolumeName {
     /// Upstream: `SplitUniqueName`, `pkg/volume/util/util.go`.
     pub fn plugin(&self) -> Plugin<'_> {
         let of = |plugin: &str| self.0.strip_prefix(plugin)?.strip_prefix('/');
-        if let Some((driver, handle)) = of(CSI).and_then(|name| name.split_once(SEPARATOR)) {
+        if let Some((driver, handle)) = of(CSI_PLUGIN).and_then(|name| name.split_once(CSI_SEPARATOR)) {
             return Plugin::Csi { driver, handle };
         }
-        let of_node = [FC, ISCSI].into_iter().find(|plugin| of(plugin).is_some());
+        let of_node = [FC_PLUGIN, ISCSI_PLUGIN].into_iter().find(|plugin| of(plugin).is_some());
         of_node.map_or(Plugin::Other, Plugin::OfNode)
     }
 
@@ -83,7 +78,7 @@ impl VolumeName {
     /// Upstream: `GetFullQualifiedPluginNameForVolume`, `pkg/volume/util/metrics.go`.
     pub fn plugin_name(&self) -> Option<String> {
         match self.plugin() {
-            Plugin::Csi { driver, handle: _ } => Some(format!("{CSI}:{driver}")),
+            Plugin::Csi { driver, handle: _ } => Some(format!("{CSI_PLUGIN}:{driver}")),
             Plugin::OfNode(plugin) => Some(plugin.to_owned()),
             Plugin::Other => None,
         }
@@ -167,8 +162,8 @@ impl Spec {
     }
 
     /// A volume of a pod's own spec that its node attaches. Nothing says whether several nodes may have it.
-    pub(super) fn of_node(volume: VolumeName, name: &str) -> Option<Arc<Self>> {
-        Self::new(volume, name, true, None)
+    pub(super) fn of_node(volume: &str, name: &str) -> Option<Arc<Self>> {
+        Self::new(VolumeName::new(volume), name, true, None)
     }
 }
 
@@ -201,64 +196,6 @@ struct RawClaimRef {
     uid: Uid,
 }
 
-/// The driver and the handle of a CSI volume.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct CsiSource {
-    #[serde(deserialize_with = "null_as_default")]
-    driver: Text,
-    #[serde(deserialize_with = "null_as_default")]
-    volume_handle: String,
-}
-
-impl CsiSource {
-    pub(super) fn volume(&self) -> VolumeName {
-        VolumeName::csi(&self.driver, &self.volume_handle)
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct FcSource {
-    #[serde(rename = "targetWWNs", deserialize_with = "null_as_default")]
-    target_wwns: Vec<String>,
-    lun: Option<i32>,
-    #[serde(deserialize_with = "null_as_default")]
-    wwids: Vec<String>,
-}
-
-impl FcSource {
-    /// In the form in which Go prints lists.
-    pub(super) fn volume(&self) -> Option<VolumeName> {
-        let Self { target_wwns, lun, wwids } = self;
-        let listed = |names: &[String]| format!("[{}]", names.join(" "));
-        let name = match lun {
-            Some(lun) if !target_wwns.is_empty() => format!("{}:{lun}", listed(target_wwns)),
-            _ if !wwids.is_empty() => listed(wwids),
-            _ => return None,
-        };
-        Some(VolumeName::new(&format!("{FC}/{name}")))
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct IscsiSource {
-    #[serde(deserialize_with = "null_as_default")]
-    target_portal: String,
-    #[serde(deserialize_with = "null_as_default")]
-    iqn: String,
-    #[serde(deserialize_with = "null_as_default")]
-    lun: i32,
-}
-
-impl IscsiSource {
-    pub(super) fn volume(&self) -> VolumeName {
-        let Self { target_portal, iqn, lun } = self;
-        VolumeName::new(&format!("{ISCSI}/{target_portal}:{iqn}:{lun}"))
-    }
-}
-
 /// Access modes that allow several nodes. Without any mode nothing is known, and the driver decides.
 fn allows_multi_attach(access_modes: &[Text]) -> bool {
     let is_for_many = |mode: &Text| ["ReadWriteMany", "ReadOnlyMany"].contains(&mode.as_str());
@@ -272,7 +209,7 @@ impl From<RawVolume> for PersistentVolume {
         let volume = csi.or_else(|| fc?.volume()).or_else(|| iscsi.map(|iscsi| iscsi.volume()));
         let spec = volume.and_then(|volume| {
             let allows_multi_attach = allows_multi_attach(&access_modes);
-            Spec::new(volume, metadata.name(), allows_multi_attach, None)
+            Spec::new(VolumeName::new(&volume), metadata.name(), allows_multi_attach, None)
         });
         let claim =
             claim_ref.map(|RawClaimRef { namespace, name, uid }| Claim { key: Key::new(&namespace, &name), uid });

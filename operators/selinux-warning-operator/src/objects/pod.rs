@@ -12,9 +12,10 @@ use shared::api::csi_translation::{
 use shared::api::names::ephemeral_claim_name;
 use shared::api::object::{Key, Meta};
 use shared::api::resource::PODS;
+use shared::api::volume_name::{FcSource, IscsiSource};
 
 use super::label::{ChangePolicy, Label, SeLinuxOptions};
-use super::volume::{Disk, FibreChannel, Iscsi};
+use super::volume::Disk;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pod {
@@ -142,9 +143,9 @@ struct RawVolume<'a> {
     #[serde(default)]
     ephemeral: Option<serde::de::IgnoredAny>,
     #[serde(default)]
-    iscsi: Option<Iscsi>,
+    iscsi: Option<IscsiSource>,
     #[serde(default)]
-    fc: Option<FibreChannel>,
+    fc: Option<FcSource>,
     #[serde(default)]
     aws_elastic_block_store: Option<AwsElasticBlockStore>,
     #[serde(default)]
@@ -192,7 +193,7 @@ impl RawVolume<'_> {
         if let Some(source) = self.in_tree_source() {
             return source.inline(&self.name, pod.namespace()).ok().map(|volume| PodSource::Disk(volume.into()));
         }
-        let disk = self.iscsi.map(Disk::from).or_else(|| self.fc.and_then(|fc| fc.disk()));
+        let disk = Disk::of_node(self.iscsi.as_ref(), self.fc.as_ref());
         Some(disk.map_or(PodSource::Other, PodSource::Disk))
     }
 }
