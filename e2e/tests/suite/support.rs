@@ -1,5 +1,6 @@
 //! The tools with which tests are written.
 
+pub(crate) mod attachments;
 pub(crate) mod behind;
 pub(crate) mod clusters;
 mod dump;

@@ -3,17 +3,16 @@
 
 use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Event, Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{Event, Node, PersistentVolume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
+use crate::support::attachments::{DRIVER, MANAGED, answer, attachment_of, bound};
 use crate::support::{DEADLINE, Scene, template};
 
 const NODE: &str = "e2e-attaching";
-const DRIVER: &str = "attach.e2e.example";
-const MANAGED: &str = "volumes.kubernetes.io/controller-managed-attach-detach";
 
 pub(super) const NEEDS: &[&str] = &["persistentvolume-protection-operator"];
 
@@ -24,7 +23,9 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     let volume = bound(scene, "data").await?;
     scene.apply(&pod()).await?;
     let attachments: Api<VolumeAttachment> = Api::all(scene.client.clone());
-    let name = attachment_of(scene, &attachments, &volume).await?;
+    let attachment = attachment_of(scene, &attachments, &volume).await?;
+    ensure!(attachment.spec.attacher == DRIVER && attachment.spec.node_name == NODE, "{attachment:?}");
+    let name = attachment.name_any();
     scene
         .wait_until("the driver's failures are told, and the event counted up", DEADLINE, async || {
             answer(&attachments, &name, &json!({"message": "no quota", "time": Timestamp::now().to_string()})).await?;
@@ -53,52 +54,6 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     let volumes: Api<PersistentVolume> = Api::all(scene.client.clone());
     volumes.delete(&volume, &DeleteParams::default()).await.map(drop).context("delete the volume")?;
     nodes.delete(NODE, &DeleteParams::default()).await.map(drop).context("delete the node")
-}
-
-/// The name of the VolumeAttachment for this volume.
-async fn attachment_of(scene: &Scene, attachments: &Api<VolumeAttachment>, volume: &str) -> Result<String> {
-    let mut name = String::new();
-    scene
-        .wait_until("the volume is to be attached", DEADLINE, async || {
-            let all = attachments.list(&ListParams::default()).await?;
-            let is_of = |found: &&VolumeAttachment| found.spec.source.persistent_volume_name.as_deref() == Some(volume);
-            let found = all.items.iter().find(is_of).context("there is no VolumeAttachment")?;
-            ensure!(found.spec.attacher == DRIVER && found.spec.node_name == NODE, "{found:?}");
-            name = found.name_any();
-            Ok(())
-        })
-        .await?;
-    Ok(name)
-}
-
-/// Answers as the driver's attacher: with this failure, or that the volume is attached.
-async fn answer(attachments: &Api<VolumeAttachment>, name: &str, error: &Value) -> Result<()> {
-    let status = json!({"attached": error.is_null(), "attachError": error});
-    let patch = Patch::Merge(json!({"status": status}));
-    attachments.patch_status(name, &PatchParams::default(), &patch).await.map(drop).context("answer as the attacher")
-}
-
-/// A claim and its volume, bound to each other; gives the volume's name.
-async fn bound(scene: &Scene, name: &str) -> Result<String> {
-    let volume = format!("{}-{name}", scene.namespace);
-    let size = json!({"storage": "1Gi"});
-    let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": size}, "volumeName": volume,
-        "storageClassName": "e2e-none"});
-    scene
-        .apply(&json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}))
-        .await?;
-    let claim: PersistentVolumeClaim = scene.fetch(name).await?;
-    let claim_ref = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": scene.namespace,
-        "name": name, "uid": claim.uid()});
-    let spec = json!({"accessModes": ["ReadWriteOnce"], "capacity": size, "claimRef": claim_ref,
-        "storageClassName": "e2e-none", "persistentVolumeReclaimPolicy": "Retain",
-        "csi": {"driver": DRIVER, "volumeHandle": volume}});
-    let object = serde_json::from_value(json!({"metadata": {"name": volume}, "spec": spec}))?;
-    let volumes: Api<PersistentVolume> = Api::all(scene.client.clone());
-    volumes.create(&PostParams::default(), &object).await.context("create the volume")?;
-    let status = json!({"status": {"phase": "Bound", "capacity": size, "accessModes": ["ReadWriteOnce"]}});
-    scene.patch_status::<PersistentVolumeClaim>(name, &status).await.context("bind the claim")?;
-    Ok(volume)
 }
 
 fn pod() -> Value {

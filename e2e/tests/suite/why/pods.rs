@@ -4,13 +4,16 @@
 //! Left out: pulling images and running containers. Nothing here has a container runtime.
 
 use anyhow::{Context, Result, ensure};
+use e2e::cluster::kubelet;
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use super::workloads::of;
 use super::{Row, becoming, play_family, row, web, with};
+use crate::support::attachments::{MANAGED, answer, attachment_of, bound};
 use crate::support::{DEADLINE, Scene, template, uid};
 
 #[test]
@@ -109,6 +112,12 @@ fn before() -> Vec<Row> {
                 told(scene, "FailedMount", "MountVolume.SetUp failed for volume \"data\": secret \"data\" not found")
                     .boxed_local()
             },
+        ),
+        row(
+            "A volume cannot be attached",
+            "deployment/web",
+            "web: 1 of 1 pod not ready: web-*: waiting for a volume: AttachVolume.Attach failed for volume \"*-data\" : no quota",
+            |scene| unattached(scene, "no quota").boxed_local(),
         ),
         row(
             "No IP address is left for a pod",
@@ -292,6 +301,22 @@ async fn event(scene: &Scene, pod: &Pod, reason: &str, message: &str) -> Result<
 async fn told(scene: &Scene, reason: &str, message: &str) -> Result<()> {
     waits(scene, "ContainerCreating", "").await?;
     event(scene, &started(scene).await?, reason, message).await
+}
+
+/// A pod on a node of its own, whose volume the driver fails to attach there.
+async fn unattached(scene: &Scene, error: &str) -> Result<()> {
+    let name = &scene.namespace;
+    // The taint keeps the pods of DaemonSets away.
+    let own = json!({"key": "e2e.example/attaching", "effect": "NoSchedule"});
+    let node = json!({"metadata": {"annotations": {MANAGED: "true"}}, "spec": {"taints": [own]}});
+    scene.apply(&of("v1", "Node", name, &with(kubelet(true), &node))).await?;
+    let volume = bound(scene, "data").await?;
+    let volumes = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
+    let spec = json!({"nodeName": name, "volumes": volumes});
+    scene.apply(&web(1, &json!({"metadata": becoming("never-started"), "spec": spec}))).await?;
+    let attachments: Api<VolumeAttachment> = Api::all(scene.client.clone());
+    let attachment = attachment_of(scene, &attachments, &volume).await?;
+    answer(&attachments, &attachment.name_any(), &json!({"message": error})).await
 }
 
 async fn unhealthy(scene: &Scene) -> Result<()> {
