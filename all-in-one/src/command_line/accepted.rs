@@ -135,10 +135,6 @@ const GROUPS: &[Group] = &[
             ("pvclaimbinder-sync-period", Duration),
         ],
     },
-    Group {
-        why: "their controllers are not available yet",
-        flags: &[("concurrent-device-taint-eviction-syncs", Integer)],
-    },
 ];
 
 /// All of them, for the command.

@@ -1,6 +1,6 @@
 //! `--feature-gates`: kube-controller-manager's gates. Each goes to the operators that know it.
 //!
-//! Left out: dependencies between gates, which no gate with an effect here has.
+//! Left out: dependencies between gates. Upstream does not start if a gate is on and one that it depends on is off.
 //!
 //! Upstream: `ComponentGlobalsRegistry`, staging/src/k8s.io/component-base/compatibility/registry.go; `unsafeSetFromMap`,
 //! staging/src/k8s.io/component-base/featuregate/feature_gate.go.

@@ -139,7 +139,10 @@ fn without_flags_it_runs_what_kube_controller_manager_runs() {
     assert_eq!((serving.bind_address.to_string(), serving.secure_port), ("0.0.0.0".to_owned(), 10257));
     assert!(!configuration.own_credentials);
     let [absent] = &configuration.notes[..] else { panic!("{:?}", configuration.notes) };
-    assert!(absent.starts_with("not available yet, so not running: device-taint-eviction-controller, "), "{absent}");
+    assert!(
+        absent.starts_with("not available yet, so not running: persistentvolume-attach-detach-controller, "),
+        "{absent}"
+    );
     assert!(!absent.contains("service-lb-controller") && !absent.contains("selinux-warning-controller"), "{absent}");
 }
 
@@ -275,6 +278,7 @@ fn a_flag_goes_to_every_operator_that_declares_it_and_runs() {
     assert_eq!(
         passed(&read(shared_by_many).unwrap()),
         [
+            "device-taint-eviction-operator --mass-deletion-share=0.5",
             "garbage-collector-operator --mass-deletion-share=0.5",
             "job-operator --concurrent-job-syncs=7",
             "pod-garbage-collector-operator --mass-deletion-share=0.5",
@@ -368,7 +372,7 @@ fn help_and_version_are_asked_for() {
         "--controllers <NAMES>",
         "All controllers: bootstrap-signer-controller, ",
         "Disabled-by-default controllers: bootstrap-signer-controller, selinux-warning-controller, token-cleaner-controller",
-        "Not available yet: device-taint-eviction-controller, ",
+        "Not available yet: persistentvolume-attach-detach-controller, ",
         "\n          kube:HPAScaleToZero=true|false (ALPHA - default=false)\n",
         "[default: kube-controller-manager]",
         "\ncronjob-operator:\n",

@@ -17,13 +17,20 @@ const TURNED_ON: [&str; 3] = ["bootstrap-signer-controller", "selinux-warning-co
 const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
 
 /// The gates of kinds that are off by default, for kube-apiserver and for kube-controller-manager.
-const GATES: [&str; 5] =
-    ["ClusterTrustBundle", "DRAResourcePoolStatus", "GenericWorkload", "StorageVersionAPI", "StorageVersionMigrator"];
+const GATES: [&str; 6] = [
+    "ClusterTrustBundle",
+    "DRADeviceTaintRules",
+    "DRAResourcePoolStatus",
+    "GenericWorkload",
+    "StorageVersionAPI",
+    "StorageVersionMigrator",
+];
 /// The kinds themselves, which kube-apiserver serves only if it is told so besides: see [`GATES`].
-const GATED: [&str; 5] = [
+const GATED: [&str; 6] = [
     "certificates.k8s.io/v1beta1/clustertrustbundles",
     "internal.apiserver.k8s.io/v1alpha1",
     "resource.k8s.io/v1alpha3",
+    "resource.k8s.io/v1beta2/devicetaintrules",
     "scheduling.k8s.io/v1alpha2",
     "storagemigration.k8s.io/v1beta1",
 ];

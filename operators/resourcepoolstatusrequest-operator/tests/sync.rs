@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use resourcepoolstatusrequest_operator::controller::ResourcePoolStatusRequestOperator;
-use resourcepoolstatusrequest_operator::objects::{RESOURCE_POOL_STATUS_REQUESTS, RESOURCE_SLICES};
+use resourcepoolstatusrequest_operator::objects::RESOURCE_POOL_STATUS_REQUESTS;
 use serde_json::json;
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
@@ -17,9 +17,7 @@ const PATH: &str = "/apis/resource.k8s.io/v1alpha3/resourcepoolstatusrequests/";
 const NOTICED: Duration = Duration::from_secs(301);
 
 fn serve(server: &Server) {
-    for kind in [RESOURCE_POOL_STATUS_REQUESTS, RESOURCE_SLICES] {
-        server.serve(kind);
-    }
+    server.serve(RESOURCE_POOL_STATUS_REQUESTS);
 }
 
 fn serving() -> Server {

@@ -5,16 +5,16 @@
 use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
-use shared::api::condition::{Condition, TRUE, find};
+use shared::api::condition::Condition;
 use shared::api::intern::{Interner, Text};
 use shared::api::object::{Meta, null_as_default};
-use shared::api::pod::DISRUPTION_TARGET;
+use shared::api::pod::disruption::{Disruption, DisruptionTarget};
 use shared::api::resource::{NODES, PODS};
 use shared::api::taint::{NOT_READY, Taint, TaintEffect, Toleration, UNREACHABLE};
 
-/// The reason in the condition [`DISRUPTION_TARGET`].
-pub const DELETION_BY_TAINT_MANAGER: &str = "DeletionByTaintManager";
-pub const DELETION_MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
+/// The condition that a pod gets before it is deleted.
+pub const DELETION_BY_TAINT_MANAGER: DisruptionTarget =
+    DisruptionTarget { reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint" };
 
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawNode")]
@@ -50,20 +50,11 @@ pub struct Pod {
     pub node: Text,
     /// Its tolerations for `NoExecute` taints. Most pods share the same ones.
     pub tolerations: Arc<[Toleration]>,
-    /// Its condition [`DISRUPTION_TARGET`].
+    /// Its condition DisruptionTarget.
     pub disruption: Disruption,
 }
 
 shared::view!(Pod, PODS);
-
-/// The condition [`DISRUPTION_TARGET`] of a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disruption {
-    /// Missing, or not True.
-    No,
-    ForAnotherReason,
-    ByTaint,
-}
 
 static TOLERATIONS: LazyLock<Interner<[Toleration]>> = LazyLock::new(Interner::new);
 
@@ -114,19 +105,6 @@ struct RawPodStatus {
     conditions: Vec<Condition>,
 }
 
-impl Disruption {
-    /// Upstream: `UpdatePodCondition`, `pkg/api/v1/pod/util.go`, which compares the new condition with the old one.
-    fn of(conditions: &[Condition]) -> Self {
-        let known = find(conditions, DISRUPTION_TARGET).filter(|known| known.status == TRUE);
-        let Some(known) = known else { return Self::No };
-        if known.reason == DELETION_BY_TAINT_MANAGER && *known.message == *DELETION_MESSAGE {
-            Self::ByTaint
-        } else {
-            Self::ForAnotherReason
-        }
-    }
-}
-
 impl From<RawPod> for Pod {
     fn from(RawPod { metadata, spec, status }: RawPod) -> Self {
         let mut tolerations = spec.tolerations;
@@ -135,7 +113,7 @@ impl From<RawPod> for Pod {
             metadata,
             node: spec.node_name,
             tolerations: TOLERATIONS.intern(tolerations.as_slice()),
-            disruption: Disruption::of(&status.conditions),
+            disruption: DELETION_BY_TAINT_MANAGER.find(&status.conditions),
         }
     }
 }

@@ -14,13 +14,14 @@ use jiff::{SignedDuration, Timestamp};
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::Key;
+use shared::api::pod::disruption::Disruption;
 use shared::api::taint::{Taint, Toleration};
 use shared::api::time::Time;
 use shared::process::flags::GoDuration;
 use shared::working::decisions::{self, Reasoned};
 
 use crate::memory::Pending;
-use crate::objects::{Disruption, Node, Pod, is_for_health};
+use crate::objects::{Node, Pod, is_for_health};
 use crate::observe::{Observed, ObservedNode};
 pub use reasons::{NodeReason, Reason};
 
@@ -144,7 +145,7 @@ fn after(seconds: i64, now: Timestamp) -> Timestamp {
 /// Upstream: `GetMatchingTolerations`, `pkg/apis/core/v1/helper/helpers.go`, and `getMinTolerationTime`: of each taint
 /// the first toleration counts, and of these the shortest.
 fn verdict(pod: &Pod, node: Option<&Node>) -> Verdict {
-    if pod.metadata.is_being_deleted() && pod.disruption == Disruption::ByTaint {
+    if pod.metadata.is_being_deleted() && pod.disruption == Disruption::Marked {
         return Verdict::Stays(Reason::BeingDeleted);
     }
     let Some(node) = node else {

@@ -6,6 +6,7 @@
 
 pub mod container;
 pub mod creation;
+pub mod disruption;
 pub mod ranking;
 pub mod rejection;
 

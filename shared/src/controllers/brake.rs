@@ -107,6 +107,11 @@ impl<U: Ord + Clone> Brake<U> {
         Some(Requeue::After(again, PURPOSE))
     }
 
+    /// A member of a group went: see [`Allowance::gone`].
+    pub fn member_gone(&self, group: &str, unit: &U) {
+        self.with(&Text::new(group), |members, now| members.gone(unit, now));
+    }
+
     pub fn withdraw(&self, unit: &U) {
         for (group, allowance) in &mut *self.groups() {
             logged(group, allowance, |allowance| allowance.withdraw(unit));

@@ -70,6 +70,8 @@ const OTHERS: &[Resource] = &[
     Resource::namespaced("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
     Resource::namespaced("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
     Resource::namespaced("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups"),
+    Resource::cluster_scoped("resource.k8s.io", "v1", "ResourceSlice", "resourceslices"),
+    Resource::cluster_scoped("resource.k8s.io", "v1beta2", "DeviceTaintRule", "devicetaintrules"),
     Resource::namespaced("", "v1", "Endpoints", "endpoints"),
     Resource::namespaced("batch", "v1", "CronJob", "cronjobs"),
     Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),

@@ -36,7 +36,7 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     row("cronjob-controller", &["cronjob"]),
     row("daemonset-controller", &["daemonset", "daemonset-node-updates"]),
     row("deployment-controller", &["deployment"]),
-    row("device-taint-eviction-controller", &[]),
+    row("device-taint-eviction-controller", &["device-taint-eviction-controller"]),
     from("disruption-controller", "controllermanager", &["disruption", "disruption_recheck", "stale_pod_disruption"]),
     from("endpoints-controller", "endpoint-controller", &["endpoint"]),
     // Its other two, of pods and of nodes, have no names.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use shared::api::pod::disruption::Disruption;
 use shared::testing::{NOW, properties};
 use taint_eviction_operator::memory::Pending;
-use taint_eviction_operator::objects::{Disruption, Node, Pod};
+use taint_eviction_operator::objects::{Node, Pod};
 use taint_eviction_operator::observe::Observed;
 use taint_eviction_operator::plan::{Eviction, Plan, Step, plan};
 
@@ -61,7 +62,7 @@ fn applied(observed: &Observed, plan: Plan) -> Observed {
             let mut metadata = metadata.clone();
             metadata.deletion = Some(shared::api::time::Time::of(NOW));
             let (node, tolerations) = (node.clone(), Arc::clone(tolerations));
-            let ends = Pod { metadata, node, tolerations, disruption: Disruption::ByTaint };
+            let ends = Pod { metadata, node, tolerations, disruption: Disruption::Marked };
             Observed { pod: Some(Arc::new(ends)), pending: None, ..observed.clone() }
         }
     }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use shared::api::taint::Taint;
 use shared::testing::{object, pod};
-use taint_eviction_operator::objects::{Disruption, Node, Pod};
-
-use crate::fixtures::marked;
+use taint_eviction_operator::objects::{Node, Pod};
 
 /// Upstream: `TestFilterNoExecuteTaints`.
 #[test]
@@ -39,17 +37,4 @@ fn pods_that_tolerate_the_same_share_it() {
     assert!(Arc::ptr_eq(&a.tolerations, &b.tolerations));
     assert_eq!(a.tolerations.len(), 1, "the other one is about another effect");
     assert!(size_of::<Pod>() <= 168, "{} bytes", size_of::<Pod>());
-}
-
-#[test]
-fn a_pod_is_marked_if_the_condition_says_what_would_be_written() {
-    let row = |status: &str, reason: &str, expected| {
-        let pod: Arc<Pod> = marked(pod("a"), status, reason).build();
-        assert_eq!(pod.disruption, expected, "{status} {reason}");
-    };
-    row("True", "DeletionByTaintManager", Disruption::ByTaint);
-    row("True", "PreemptionByScheduler", Disruption::ForAnotherReason);
-    row("False", "DeletionByTaintManager", Disruption::No);
-    let without: Arc<Pod> = pod("a").build();
-    assert_eq!(without.disruption, Disruption::No);
 }

@@ -102,7 +102,14 @@ impl<U: Ord + Clone> Allowance<U> {
 
     /// A member went. It counts for ten minutes, and as long as any deletion waits.
     pub fn gone(&mut self, unit: &U, now: Instant) {
+        self.forget_gone(now);
         self.gone.insert(unit.clone(), now);
+    }
+
+    /// Nobody may ask for a long time, while members come and go.
+    fn forget_gone(&mut self, now: Instant) {
+        let Self { waiting, gone, .. } = self;
+        gone.retain(|_, since| !is_over(*since, WINDOW, now) || !waiting.is_empty());
     }
 
     /// A member exists again.
@@ -140,12 +147,11 @@ impl<U: Ord + Clone> Allowance<U> {
     }
 
     fn count(&mut self, exist: impl FnOnce() -> usize, now: Instant) {
-        let Self { granted, waiting, gone, .. } = self;
-        granted.retain(|_, asked| !is_over(*asked, WINDOW, now));
+        self.granted.retain(|_, asked| !is_over(*asked, WINDOW, now));
         // A deletion that did not ask at its turn is no longer wanted.
-        waiting.retain(|_, turn| !is_over(*turn, WINDOW, now));
-        gone.retain(|_, since| !is_over(*since, WINDOW, now) || !waiting.is_empty());
-        self.population = (exist() + gone.len()).max(1);
+        self.waiting.retain(|_, turn| !is_over(*turn, WINDOW, now));
+        self.forget_gone(now);
+        self.population = (exist() + self.gone.len()).max(1);
         // What is full for a small population may be too full for a larger one.
         self.level = self.level.min(self.at_once());
         self.counted = Some(now);

@@ -35,7 +35,7 @@ impl Brake<Text> {
     }
 
     pub fn gone(&self, node: &Text) {
-        self.with(&Text::new(GROUP), |nodes, now| nodes.gone(node, now));
+        self.member_gone(GROUP, node);
     }
 
     /// As [`Brake::ask`], for the pods of a node of this uid. An event reports each node that begins to wait.

@@ -105,6 +105,15 @@ fn a_single_failure_after_a_large_loss_does_not_wait() {
 }
 
 #[test]
+fn members_that_go_while_nobody_asks_are_forgotten() {
+    let mut asks = Asks::new(NODES, 100);
+    for minute in 0..60 {
+        asks.allowance.gone(&usize::try_from(minute).unwrap(), asks.began + seconds(60 * minute));
+    }
+    assert_eq!(asks.allowance.gone.len(), 10, "those of ten minutes");
+}
+
+#[test]
 fn a_grant_lasts_as_long_as_it_is_asked_for() {
     let mut asks = Asks::new(NODES, 100);
     for minute in 0..30 {
