@@ -312,8 +312,9 @@ async fn unattached(scene: &Scene, error: &str) -> Result<()> {
     scene.apply(&of("v1", "Node", name, &with(kubelet(true), &node))).await?;
     let volume = bound(scene, "data").await?;
     let volumes = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
-    let spec = json!({"nodeName": name, "volumes": volumes});
-    scene.apply(&web(1, &json!({"metadata": becoming("never-started"), "spec": spec}))).await?;
+    let deployment = web(1, &json!({"spec": {"nodeName": name, "volumes": volumes}}));
+    let waiting = container("main", &json!({"state": {"waiting": {"reason": "ContainerCreating"}}}));
+    becomes(scene, &deployment, &json!({"containerStatuses": [waiting]})).await?;
     let attachments: Api<VolumeAttachment> = Api::all(scene.client.clone());
     let attachment = attachment_of(scene, &attachments, &volume).await?;
     answer(&attachments, &attachment.name_any(), &json!({"message": error})).await
