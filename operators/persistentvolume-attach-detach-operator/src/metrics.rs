@@ -111,6 +111,9 @@ fn count(number: usize) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use shared::testing::{object, pod, store, uid};
+
     use super::*;
 
     #[test]
@@ -123,6 +126,35 @@ mod tests {
         let text = registry.to_text();
         for (reason, number) in [("timeout", 1), ("out-of-service", 2)] {
             let line = format!("{FORCED_DETACHES}_total{{reason=\"{reason}\"}} {number}\n");
+            assert!(text.contains(&line), "{line}{text}");
+        }
+    }
+
+    /// Upstream: `TestVolumesInUseMetricCollection`.
+    #[test]
+    fn volumes_are_counted_under_the_driver_that_replaced_their_plugin() {
+        let caches = Arc::new(Caches::new().0);
+        let registry = Metrics::new("persistentvolume-attach-detach-operator");
+        registry.register_collector(VolumeCounts::new(&caches));
+        let claim_uid = uid("claim").to_string();
+        let claim_ref = json!({ "namespace": "default", "name": "data", "uid": claim_uid });
+        let volume = object("v1", "PersistentVolume", "pv").namespace("");
+        let volume = volume.set(&["spec"], json!({ "gcePersistentDisk": { "pdName": "a" }, "claimRef": claim_ref }));
+        store(&caches.persistent_volumes, &volume.build());
+        assert!(!registry.to_text().contains(TOTAL_VOLUMES), "nothing wants it");
+        let claim = object("v1", "PersistentVolumeClaim", "data").uid_of("claim").set(&["spec", "volumeName"], "pv");
+        store(&caches.persistent_volume_claims, &claim.phase("Bound").build());
+        let managed = "volumes.kubernetes.io/controller-managed-attach-detach";
+        let node = object("v1", "Node", "worker-0").namespace("").annotation(managed, "true");
+        store(&caches.nodes, &node.build());
+        let volumes = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
+        store(&caches.pods, &pod("web").node("worker-0").set(&["spec", "volumes"], volumes).build());
+        let (text, plugin) = (registry.to_text(), "kubernetes.io/csi:pd.csi.storage.gke.io");
+        for line in [
+            format!("{IN_USE}{{node=\"worker-0\",volume_plugin=\"{plugin}\"}} 1\n"),
+            format!("{TOTAL_VOLUMES}{{plugin_name=\"{plugin}\",state=\"desired_state_of_world\"}} 1\n"),
+            format!("{TOTAL_VOLUMES}{{plugin_name=\"{plugin}\",state=\"actual_state_of_world\"}} 0\n"),
+        ] {
             assert!(text.contains(&line), "{line}{text}");
         }
     }
