@@ -130,10 +130,17 @@ mod tests {
         let (collector, publisher) = ("pod-garbage-collector-operator", "root-ca-certificate-publisher-operator");
         let (evicting, creating) = ("taint-eviction-operator", "ephemeral-volume-operator");
         let (claiming, warning) = ("resourceclaim-operator", "selinux-warning-operator");
-        let of_node = ["ttl-operator", "node-ipam-operator", "node-lifecycle-operator", collector, evicting];
+        let (attaching, tainting) = ("persistentvolume-attach-detach-operator", "device-taint-eviction-operator");
+        let of_node = ["ttl-operator", "node-ipam-operator", "node-lifecycle-operator", attaching, collector, evicting];
         row("v1", "Node", "n1", "", &of_node);
-        row("v1", "Pod", "web", "", &[collector, creating, claiming, warning, evicting]);
-        row("v1", "Pod", "web", JOB_TRACKING, &[collector, creating, "job-operator", claiming, warning, evicting]);
+        row("v1", "Pod", "web", "", &[collector, tainting, creating, attaching, claiming, warning, evicting]);
+        row(
+            "v1",
+            "Pod",
+            "web",
+            JOB_TRACKING,
+            &[collector, tainting, creating, "job-operator", attaching, claiming, warning, evicting],
+        );
         row("v1", "ConfigMap", "kube-root-ca.crt", "", &[publisher]);
         row("v1", "ConfigMap", "settings", "", &[]);
         row("v1", "ConfigMap", "cluster-info", "", &["bootstrap-signer-operator"]);
@@ -176,7 +183,8 @@ mod tests {
         assert_eq!(bundle("example.com/signer"), [COLLECTOR]);
         let conditions = json!([{"type": DISRUPTION_TARGET, "status": "True"}]);
         let target = json!({"apiVersion": "v1", "kind": "Pod", "status": {"conditions": conditions}});
-        let about = [collector, "disruption-operator", creating, claiming, warning, evicting, COLLECTOR];
+        let about =
+            [collector, tainting, "disruption-operator", creating, attaching, claiming, warning, evicting, COLLECTOR];
         assert_eq!(operators_about(Object(&target)), about);
     }
 

@@ -139,10 +139,7 @@ fn without_flags_it_runs_what_kube_controller_manager_runs() {
     assert_eq!((serving.bind_address.to_string(), serving.secure_port), ("0.0.0.0".to_owned(), 10257));
     assert!(!configuration.own_credentials);
     let [absent] = &configuration.notes[..] else { panic!("{:?}", configuration.notes) };
-    assert!(
-        absent.starts_with("not available yet, so not running: persistentvolume-attach-detach-controller, "),
-        "{absent}"
-    );
+    assert!(absent.starts_with("not available yet, so not running: persistentvolume-binder-controller"), "{absent}");
     assert!(!absent.contains("service-lb-controller") && !absent.contains("selinux-warning-controller"), "{absent}");
 }
 
@@ -182,7 +179,6 @@ fn a_controller_that_is_unknown_or_not_here_yet_is_an_error() {
             "error: --controllers: \"deployment-operator\" is not in the list of known controllers, did you mean deployment?\n",
         ),
         ("**", "error: --controllers: \"**\" is not in the list of known controllers\n"),
-        ("svm", "error: --controllers: storage-version-migrator-controller is not available yet\n"),
         (
             "*,persistentvolume-binder,x",
             "error: --controllers: \"x\" is not in the list of known controllers\n\
@@ -228,10 +224,18 @@ fn feature_gates_start_controllers_and_reach_the_operators_that_know_them() {
             "HPAScaleToZero=true,HPAScaleToZero=false",
             vec!["horizontal-pod-autoscaler-operator --feature-gates=HPAScaleToZero=false"],
         ),
-        ("AllAlpha=true", vec!["horizontal-pod-autoscaler-operator --feature-gates=HPAScaleToZero=true"]),
+        (
+            "AllAlpha=true",
+            vec![
+                "device-taint-eviction-operator --feature-gates=DRAWorkloadResourceClaims=true",
+                "horizontal-pod-autoscaler-operator --feature-gates=HPAScaleToZero=true",
+                "resourceclaim-operator --feature-gates=DRAWorkloadResourceClaims=true",
+            ],
+        ),
         (
             "MaxUnavailableStatefulSet=false,AllBeta=true",
             vec![
+                "device-taint-eviction-operator --feature-gates=DRADeviceTaintRules=true",
                 "horizontal-pod-autoscaler-operator --feature-gates=HPAConfigurableTolerance=true",
                 "statefulset-operator --feature-gates=MaxUnavailableStatefulSet=false",
             ],
@@ -372,7 +376,7 @@ fn help_and_version_are_asked_for() {
         "--controllers <NAMES>",
         "All controllers: bootstrap-signer-controller, ",
         "Disabled-by-default controllers: bootstrap-signer-controller, selinux-warning-controller, token-cleaner-controller",
-        "Not available yet: persistentvolume-attach-detach-controller, ",
+        "Not available yet: persistentvolume-binder-controller\n",
         "\n          kube:HPAScaleToZero=true|false (ALPHA - default=false)\n",
         "[default: kube-controller-manager]",
         "\ncronjob-operator:\n",

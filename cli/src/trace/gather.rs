@@ -166,6 +166,7 @@ mod tests {
             "ttl-operator",
             "node-ipam-operator",
             "node-lifecycle-operator",
+            "persistentvolume-attach-detach-operator",
             "pod-garbage-collector-operator",
             "taint-eviction-operator",
         ];

@@ -125,6 +125,7 @@ fn a_pod_of_no_group_leads_to_nothing() {
 fn nothing_is_followed_where_the_kind_is_not_served() {
     test(async {
         let server = Server::new();
+        server.withdraw("podgroups");
         let running = start(&server).await;
         running.pass(NOTICED).await;
         assert_eq!(server.requests(), [""; 0]);

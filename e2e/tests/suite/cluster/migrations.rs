@@ -42,9 +42,11 @@ async fn create(objects: &Api<DynamicObject>, version: &str, prefix: &str, count
         .await
 }
 
-/// The resourceVersion and generation of each object.
-async fn versions(objects: &Api<DynamicObject>) -> Result<BTreeMap<String, (String, i64)>> {
-    let all = objects.list_metadata(&ListParams::default()).await?.items;
+/// The resourceVersion and generation of each object. An apiserver lists nothing while it sets up the storage of a
+/// definition that has changed.
+async fn versions(scene: &Scene, objects: &Api<DynamicObject>) -> Result<BTreeMap<String, (String, i64)>> {
+    let list = async || Ok(objects.list_metadata(&ListParams::default()).await?.items);
+    let all = scene.wait_until("the objects are listed", DEADLINE, list).await?;
     let version = |object: &kube::core::PartialObjectMeta<DynamicObject>| {
         let metadata = &object.metadata;
         (metadata.resource_version.clone().unwrap_or_default(), metadata.generation.unwrap_or_default())
@@ -93,7 +95,7 @@ fn the_previous_version_can_be_dropped_after_a_migration() -> Result<()> {
         store_in(scene, "v2").await?;
         wait_until_stored_in_v2(scene, &objects).await?;
         create(&objects, "v1", "new", NEW).await?;
-        let before = versions(&objects).await?;
+        let before = versions(scene, &objects).await?;
         let _operator = start_operators(&scene.cluster, [OPERATOR]).await?;
         let migrations = api(scene).await?;
         apply(&scene.client, "", &migration("widgets", GROUP, PLURAL)).await?;
@@ -105,7 +107,7 @@ fn the_previous_version_can_be_dropped_after_a_migration() -> Result<()> {
         }
         succeeded(scene, &migrations, "widgets").await?;
 
-        let after = versions(&objects).await?;
+        let after = versions(scene, &objects).await?;
         ensure!(after.len() == before.len() - OLD / 100, "{} of {} are left", after.len(), before.len());
         for (name, (version, generation)) in &after {
             let (old_version, old_generation) = &before[name];
@@ -130,7 +132,7 @@ fn parallel_migrations_of_a_kind_succeed_while_objects_come_and_go() -> Result<(
         store_in(scene, "v2").await?;
         let objects = objects(scene, "v1").await?;
         create(&objects, "v1", "static", 50).await?;
-        let before = versions(&objects).await?;
+        let before = versions(scene, &objects).await?;
         let _operator = start_operators(&scene.cluster, [OPERATOR]).await?;
         let migrations = api(scene).await?;
         let names: Vec<String> = (0..10).map(|number| format!("chaos-{number}")).collect();
@@ -157,7 +159,7 @@ fn parallel_migrations_of_a_kind_succeed_while_objects_come_and_go() -> Result<(
             future::Either::Left((done, _)) | future::Either::Right((done, _)) => done,
         };
         migrated?;
-        let after = versions(&objects).await?;
+        let after = versions(scene, &objects).await?;
         let is_kept = before.iter().all(|(name, version)| after.get(name) == Some(version));
         ensure!(is_kept, "an object was changed: {before:?} -> {after:?}");
         Ok(())
