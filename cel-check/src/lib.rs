@@ -4,9 +4,9 @@
 //! [`Undecided`], so a warning is never a guess. An expression can be as hostile as it likes: its length, its nesting, its
 //! nodes, its types and the steps of its check are bounded.
 //!
-//! Reading order: [`types`] → [`expression`] (the tree; [`parse`] makes it, after [`nesting`] has measured the text, and
-//! [`macros`] expands what the parser does not know) → [`declarations`] (Kubernetes' functions) → [`schema`] and
-//! [`environment`] (what a name means) → [`checker`] → [`source`] (messages).
+//! Reading order: `types` → `expression` (the tree; `parse` makes it, after `nesting` has measured the text, and
+//! `macros` expands what the parser does not know) → `declarations` (Kubernetes' functions) → `schema` and
+//! `environment` (what a name means) → `checker` → `source` (messages).
 
 mod checker;
 mod declarations;
