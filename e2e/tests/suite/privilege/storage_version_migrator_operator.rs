@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use serde_json::json;
 
-use crate::support::migrations::{GROUP, api, definition, migration, succeeded};
+use crate::support::migrations::{GROUP, api, definition, kind, migration, succeeded};
 use crate::support::{DEADLINE, Scene};
 
 /// More than a page has.
@@ -34,6 +34,12 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
         .await
         .context("create what is migrated")?;
     apply(&scene.client, "", &definition(PLURAL, "v1")).await?;
+    let object = json!({"apiVersion": format!("{GROUP}/v1"), "kind": kind(PLURAL), "metadata": {"name": "migrated"}});
+    scene
+        .wait_until("the custom kind is served", DEADLINE, async || {
+            apply(&scene.client, &scene.namespace, &object).await.map(drop)
+        })
+        .await?;
     let names = ["e2e-life-core", "e2e-life-custom"];
     apply(&scene.client, "", &migration(names[0], "", "configmaps")).await?;
     apply(&scene.client, "", &migration(names[1], GROUP, PLURAL)).await?;
