@@ -4,7 +4,7 @@ pub(crate) mod attachments;
 pub(crate) mod behind;
 pub(crate) mod clusters;
 mod dump;
-mod kubelet;
+pub(crate) mod kubelet;
 pub(crate) mod migrations;
 pub(crate) mod objects;
 mod quota;

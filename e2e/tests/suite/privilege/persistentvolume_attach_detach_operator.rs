@@ -2,7 +2,6 @@
 //! pod is gone. The test plays the driver's attacher.
 
 use anyhow::{Context, Result, ensure};
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Node, PersistentVolume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -10,6 +9,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::support::attachments::{DRIVER, MANAGED, answer, attachment_of, bound};
+use crate::support::kubelet::now;
 use crate::support::{DEADLINE, Scene, template};
 
 const NODE: &str = "e2e-attaching";
@@ -28,7 +28,7 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     let name = attachment.name_any();
     scene
         .wait_until("the driver's failures are told, and the event counted up", DEADLINE, async || {
-            answer(&attachments, &name, &json!({"message": "no quota", "time": Timestamp::now().to_string()})).await?;
+            answer(&attachments, &name, &json!({"message": "no quota", "time": now()})).await?;
             let events: Vec<Event> = scene.events("FailedAttachVolume").await?;
             let most = events.iter().filter_map(|event| event.count).max();
             ensure!(most > Some(1), "the highest count is {most:?}");

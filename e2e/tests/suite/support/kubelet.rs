@@ -49,6 +49,6 @@ fn ready_conditions(ready: bool) -> Value {
 
 /// A kubelet reads the clock, and so the real time stands in what it writes.
 #[expect(clippy::disallowed_methods, reason = "in place of a kubelet, which reads the clock")]
-fn now() -> String {
+pub(crate) fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
