@@ -17,7 +17,7 @@ use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::ClaimMetrics;
 use crate::observe::{Caches, Informers};
-use crate::plan::{Next, plan};
+use crate::plan::plan;
 use changes::pod_changed;
 
 pub struct EphemeralVolumeOperator;
@@ -50,19 +50,9 @@ struct EphemeralVolumeController {
 
 impl Controller for EphemeralVolumeController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let mut observed = self.caches.observe(key);
-        loop {
-            match plan(&observed) {
-                Next::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = self.caches.live_pod(self.ctx.control(), key).await?;
-                }
-                Next::Execute(plan) => {
-                    self.ctx.decide(key, &plan);
-                    return self.writer.apply(plan).await.map(|()| Requeue::Done);
-                }
-            }
-        }
+        let read = |_| self.caches.live_pod(self.ctx.control(), key);
+        let (_, plan) = self.ctx.decide_in_stages(key, self.caches.observe(key), plan, read).await?;
+        self.writer.apply(plan).await.map(|()| Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

@@ -19,8 +19,8 @@ use crate::flags::Flags;
 use crate::metrics::{DetachMetrics, VolumeCounts};
 use crate::objects::volume::VolumeName;
 use crate::objects::{PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS};
-use crate::observe::{Caches, Informers};
-use crate::plan::{Config, Next, is_awaited, plan};
+use crate::observe::{Caches, Informers, Observed};
+use crate::plan::{Config, is_awaited, plan};
 use nodes::NodeController;
 
 /// A sync makes one request or two, and waits for nothing else. Upstream attaches each volume in a goroutine of its own.
@@ -94,19 +94,11 @@ struct VolumeController {
 
 impl Controller for VolumeController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let mut observed = self.caches.observe_now(&VolumeName::of_key(key));
-        loop {
-            match plan(&observed, self.config) {
-                Next::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = self.caches.read_live(self.ctx.control(), observed).await?;
-                }
-                Next::Execute(plan) => {
-                    self.ctx.decide(key, &plan);
-                    return self.writer.apply(key, plan, observed.at).await;
-                }
-            }
-        }
+        let observed = self.caches.observe_now(&VolumeName::of_key(key));
+        let plan = |observed: &Observed| plan(observed, self.config);
+        let read = |observed| self.caches.read_live(self.ctx.control(), observed);
+        let (observed, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
+        self.writer.apply(key, plan, observed.at).await
     }
 
     /// Of a pod with several volumes, the key of the first that it waits for.

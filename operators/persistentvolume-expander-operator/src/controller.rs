@@ -47,19 +47,10 @@ struct ExpanderController {
 
 impl Controller for ExpanderController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(mut observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        loop {
-            match plan(&observed) {
-                Next::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = live_volume(self.ctx.control(), observed).await?;
-                }
-                Next::Execute(plan) => {
-                    self.ctx.decide(key, &plan);
-                    return self.writer.apply(&observed.claim, plan).await.map(|()| Requeue::Done);
-                }
-            }
-        }
+        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
+        let read = |observed| live_volume(self.ctx.control(), observed);
+        let (observed, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
+        self.writer.apply(&observed.claim, plan).await.map(|()| Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

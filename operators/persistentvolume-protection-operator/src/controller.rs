@@ -47,20 +47,11 @@ struct ProtectionController {
 
 impl Controller for ProtectionController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(mut observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        loop {
-            match plan(&observed) {
-                Next::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = live_volume(self.ctx.control(), observed).await?;
-                }
-                Next::Execute(plan) => {
-                    self.ctx.decide(key, &plan);
-                    self.writer.apply(key, plan).await?;
-                    return Ok(Requeue::Done);
-                }
-            }
-        }
+        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
+        let read = |observed| live_volume(self.ctx.control(), observed);
+        let (_, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
+        self.writer.apply(key, plan).await?;
+        Ok(Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

@@ -52,19 +52,10 @@ struct ProtectionController {
 
 impl Controller for ProtectionController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(mut observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        loop {
-            match plan(&observed) {
-                Next::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = self.caches.live_pods(self.ctx.control(), observed).await?;
-                }
-                Next::Execute(plan) => {
-                    self.ctx.decide(key, &plan);
-                    return self.writer.apply(key, plan).await;
-                }
-            }
-        }
+        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
+        let read = |observed| self.caches.live_pods(self.ctx.control(), observed);
+        let (_, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
+        self.writer.apply(key, plan).await
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

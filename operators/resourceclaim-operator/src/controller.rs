@@ -113,22 +113,13 @@ impl Controller for ResourceClaimController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let observed = self.caches.observe(key);
         self.caches.deleted.clear(key);
-        let Some(mut observed) = observed else {
+        let Some(observed) = observed else {
             self.ctx.forget(key, None);
             return Ok(Requeue::Done);
         };
-        loop {
-            match plan(&observed) {
-                Next::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = self.caches.live_users(self.ctx.control(), observed).await?;
-                }
-                Next::Execute(plan) => {
-                    self.ctx.decide(key, &plan);
-                    return self.writer.apply(key, plan).await.map(|()| Requeue::Done);
-                }
-            }
-        }
+        let read = |observed| self.caches.live_users(self.ctx.control(), observed);
+        let (_, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
+        self.writer.apply(key, plan).await.map(|()| Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

@@ -16,7 +16,7 @@ use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::RequestMetrics;
 use crate::objects::RESOURCE_POOL_STATUS_REQUESTS;
-use crate::observe::{Caches, live_pools};
+use crate::observe::{Caches, Observed, live_pools};
 use crate::plan::{Next, plan};
 use crate::status::next_status;
 use changes::request_changed;
@@ -52,17 +52,10 @@ struct RequestController {
 impl Controller for RequestController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let started = self.ctx.now();
-        let Some(mut observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        let plan = loop {
-            match plan(&observed, self.ctx.now()) {
-                Next::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = live_pools(self.ctx.control(), observed).await?;
-                }
-                Next::Execute(plan) => break plan,
-            }
-        };
-        self.ctx.decide(key, &plan);
+        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
+        let plan = |observed: &Observed| plan(observed, self.ctx.now());
+        let read = |observed| live_pools(self.ctx.control(), observed);
+        let (observed, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
         let outcome = self.writer.apply(&observed, plan).await?;
         if let Some(status) = next_status(&outcome, self.ctx.now()) {
             let written = self.writer.write_status(&observed, &status).await;

@@ -151,10 +151,7 @@ fn a_pool_without_all_its_slices_is_read_again() {
 
 fn text(request: &ObjectBuilder) -> String {
     let observed = Observed { request: request.build(), pools: None };
-    match plan(&observed, NOW) {
-        Next::Ask(live_read) => live_read.to_string(),
-        Next::Execute(plan) => plan.to_string(),
-    }
+    plan(&observed, NOW).to_string()
 }
 
 /// Upstream: `TestShouldDeleteRequest` and `TestIsOlderThan`; `TestSkipProcessedRequest`.

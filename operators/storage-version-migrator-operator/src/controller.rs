@@ -18,7 +18,7 @@ use crate::facts::{FACTS, MIGRATIONS, RESOURCES};
 use crate::flags::Flags;
 use crate::metrics::MigratorMetrics;
 use crate::objects::STORAGE_VERSION_MIGRATIONS;
-use crate::observe::{Caches, live};
+use crate::observe::{Caches, Observed, live};
 use crate::plan::{Next, plan};
 use crate::status::next_condition;
 use changes::{migration_changed, resource_of_migration};
@@ -61,17 +61,10 @@ struct MigrationController {
 
 impl Controller for MigrationController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(mut observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        let plan = loop {
-            match plan(&observed, self.ctx.now()) {
-                Next::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = live::read(self.ctx.control(), observed).await?;
-                }
-                Next::Execute(plan) => break plan,
-            }
-        };
-        self.ctx.decide(key, &plan);
+        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
+        let plan = |observed: &Observed| plan(observed, self.ctx.now());
+        let read = |observed| live::read(self.ctx.control(), observed);
+        let (observed, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
         let outcome = self.writer.apply(&observed, plan).await?;
         if let Some(condition) = next_condition(&outcome, self.ctx.now()) {
             let control = self.ctx.for_key(key, observed.migration.metadata.uid);

@@ -42,10 +42,7 @@ fn observed(migration: &ObjectBuilder, page: Option<Page>) -> Observed {
 }
 
 fn text(observed: &Observed) -> String {
-    match plan(observed, NOW) {
-        Next::Ask(live_read) => live_read.to_string(),
-        Next::Execute(plan) => plan.to_string(),
-    }
+    plan(observed, NOW).to_string()
 }
 
 /// The keys that are rewritten, and what follows.

@@ -64,10 +64,7 @@ fn executed(observed: &ObservedResource) -> Plan {
 }
 
 fn text(observed: &ObservedResource) -> String {
-    match plan(observed, NOW) {
-        Next::Ask(live_read) => live_read.to_string(),
-        Next::Execute(plan) => plan.to_string(),
-    }
+    plan(observed, NOW).to_string()
 }
 
 fn change(plan: Plan) -> Option<DefinitionChange> {

@@ -52,17 +52,9 @@ struct StorageVersionController {
 
 impl Controller for StorageVersionController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(mut observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        let plan = loop {
-            match plan(&observed) {
-                Next::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = self.caches.live(self.ctx.control(), observed).await?;
-                }
-                Next::Execute(plan) => break plan,
-            }
-        };
-        self.ctx.decide(key, &plan);
+        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
+        let read = |observed| self.caches.live(self.ctx.control(), observed);
+        let (observed, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
         let outcome = self.writer.apply(&observed, plan).await?;
         if let Some(object) = next_status(&observed, &outcome, self.ctx.now()) {
             self.writer.write_status(&observed, &object).await?;

@@ -65,13 +65,6 @@ fn executed(observed: &Observed) -> Plan {
     }
 }
 
-fn text(next: &Next) -> String {
-    match next {
-        Next::Ask(live_read) => live_read.to_string(),
-        Next::Execute(plan) => plan.to_string(),
-    }
-}
-
 /// The StorageVersion after its sync; none if it is deleted, or stays as it is.
 fn written(observed: &Observed) -> Option<Value> {
     let Plan::Shrink { entries, dead: _ } = executed(observed) else { return None };
@@ -113,7 +106,7 @@ fn a_lease_that_no_entry_names_changes_nothing() {
     let caches = cluster(&before, &["a-1", "a-3"]);
     let gone: Arc<Lease> = lease("a-2").build();
     assert_eq!(caches.lease_changed(Change::Deleted(&gone)), []);
-    assert_eq!(text(&plan(&caches.observe(&key()).unwrap())), "keep (apiservers with a Lease: 2)");
+    assert_eq!(plan(&caches.observe(&key()).unwrap()).to_string(), "keep (apiservers with a Lease: 2)");
 }
 
 /// Upstream: `Test_StorageVersionContainsInvalidLeaseID`.
@@ -142,7 +135,7 @@ fn a_lease_that_the_cache_lacks_is_read_before_an_entry_goes() {
     let before = storage_version(&["a-1:v1", "a-2:v1"]);
     let observed = cluster(&before, &["a-1"]).observe(&key()).unwrap();
     let expected = "reread it and the Leases of its apiservers (no Lease in the cache: a-2)";
-    assert_eq!(text(&plan(&observed)), expected);
+    assert_eq!(plan(&observed).to_string(), expected);
     let alive = Live::Found { object: before.json().clone(), dead: BTreeSet::new() };
     let alive = Observed { live: Some(alive), ..observed.clone() };
     assert_eq!(executed(&alive).to_string(), "keep (each apiserver has a Lease)");

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::api::object::Key;
 use crate::transport::clock::Clock;
 use crate::working::control::Control;
-use crate::working::decisions::{Decisions, Reasoned};
+use crate::working::decisions::{Decisions, Next, Reason, Reasoned};
 use crate::working::events::{PlannedEvent, Recorder};
 
 /// Clock, writes, decisions and events of one queue's syncs; cheap to clone. Reads and writes as its [`Control`] does.
@@ -39,6 +39,31 @@ impl ControllerContext {
 
     pub fn decide(&self, key: &Key, plan: &impl Reasoned) {
         self.decisions.record(self.now(), key, plan);
+    }
+
+    /// Plans stage by stage until a plan can be executed, and notes each stage. Gives the plan with what it is about.
+    ///
+    /// # Errors
+    /// When a live read fails.
+    pub async fn decide_in_stages<O, R: Reason, P: Reasoned, F: Future<Output = anyhow::Result<O>>>(
+        &self,
+        key: &Key,
+        mut observed: O,
+        plan: impl Fn(&O) -> Next<R, P>,
+        read: impl Fn(O) -> F,
+    ) -> anyhow::Result<(O, P)> {
+        loop {
+            match plan(&observed) {
+                Next::Ask(live_read) => {
+                    self.decide(key, &live_read);
+                    observed = read(observed).await?;
+                }
+                Next::Execute(plan) => {
+                    self.decide(key, &plan);
+                    return Ok((observed, plan));
+                }
+            }
+        }
     }
 
     /// Closes the record of a decision about another key than that of the running sync.

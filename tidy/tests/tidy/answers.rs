@@ -42,7 +42,10 @@ fn rooms(operator: &str) -> Vec<File> {
 fn lacks(code: &str) -> Vec<Lack> {
     // The compiler refuses an argument that nobody reads, unless its name begins so.
     let lacks = [
-        (Lack::Record, !["decisions.record(", "ctx.decide("].iter().any(|call| code.contains(call))),
+        (
+            Lack::Record,
+            !["decisions.record(", "ctx.decide(", ".decide_in_stages("].iter().any(|call| code.contains(call)),
+        ),
         (Lack::Key, code.contains("fn key_of(&self, _")),
         (Lack::Preview, code.contains("fn preview(&self, _")),
     ];
@@ -158,6 +161,7 @@ fn a_controller_that_does_not_answer_is_seen() {
     let good = "impl Controller for A {\ndecisions.record(\nfn key_of(&self, object: &A)\nfn preview(&self, key: &Key)";
     let needless = format!("{path}: is more of an exception than it needs to be (so it is)");
     row(good, &[], &[]);
+    row(&good.replace("decisions.record(", "self.ctx.decide_in_stages("), &[], &[]);
     row("impl Operator for A {", &[], &[]);
     row(&good.replace("decisions", "// decisions"), &[], &[&format!("{path}: its controller records no decision")]);
     row(&good.replace("object:", "_object:"), &[], &[&format!("{path}: its controller has no key for any object")]);

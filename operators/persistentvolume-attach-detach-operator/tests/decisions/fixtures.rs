@@ -114,11 +114,7 @@ pub(crate) fn planned(observed: &Observed, config: Config) -> Plan {
 
 #[track_caller]
 pub(crate) fn check(places: &[Place], expected: &str) {
-    let text = match plan(&observed(places), CONFIG) {
-        Next::Execute(plan) => plan.to_string(),
-        Next::Ask(live_read) => live_read.to_string(),
-    };
-    assert_eq!(text, expected);
+    assert_eq!(plan(&observed(places), CONFIG).to_string(), expected);
 }
 
 /// A node with its volumes.

@@ -10,7 +10,7 @@ use shared::working::worker::{Controller, Requeue};
 use crate::apply::users::UserWriter;
 use crate::objects::POD_GROUPS;
 use crate::observe::Caches;
-use crate::plan::users::{UserNext, plan_pod_group};
+use crate::plan::users::plan_pod_group;
 
 pub(super) struct PodGroupController {
     pub(super) caches: Arc<Caches>,
@@ -21,19 +21,12 @@ pub(super) struct PodGroupController {
 impl Controller for PodGroupController {
     /// Upstream: `syncPodGroup`, `pkg/controller/resourceclaim/controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(mut observed) = self.caches.observe_pod_group(key) else { return Ok(Requeue::Done) };
-        loop {
-            match plan_pod_group(&observed) {
-                UserNext::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = observed.with_templates(self.ctx.control()).await?;
-                }
-                UserNext::Execute(plan) => {
-                    self.ctx.decide(key, &plan);
-                    return self.writer.apply(plan).await.map(|()| Requeue::Done);
-                }
-            }
-        }
+        let Some(observed) = self.caches.observe_pod_group(key) else { return Ok(Requeue::Done) };
+        let (_, plan) = self
+            .ctx
+            .decide_in_stages(key, observed, plan_pod_group, |observed| observed.with_templates(self.ctx.control()))
+            .await?;
+        self.writer.apply(plan).await.map(|()| Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

@@ -10,7 +10,7 @@ use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::users::UserWriter;
 use crate::observe::Caches;
-use crate::plan::users::{UserNext, plan_pod};
+use crate::plan::users::plan_pod;
 
 pub(super) struct PodController {
     pub(super) caches: Arc<Caches>,
@@ -21,19 +21,12 @@ pub(super) struct PodController {
 impl Controller for PodController {
     /// Upstream: `syncPod`, `pkg/controller/resourceclaim/controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(mut observed) = self.caches.observe_pod(key) else { return Ok(Requeue::Done) };
-        loop {
-            match plan_pod(&observed) {
-                UserNext::Ask(live_read) => {
-                    self.ctx.decide(key, &live_read);
-                    observed = observed.with_templates(self.ctx.control()).await?;
-                }
-                UserNext::Execute(plan) => {
-                    self.ctx.decide(key, &plan);
-                    return self.writer.apply(plan).await.map(|()| Requeue::Done);
-                }
-            }
-        }
+        let Some(observed) = self.caches.observe_pod(key) else { return Ok(Requeue::Done) };
+        let (_, plan) = self
+            .ctx
+            .decide_in_stages(key, observed, plan_pod, |observed| observed.with_templates(self.ctx.control()))
+            .await?;
+        self.writer.apply(plan).await.map(|()| Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

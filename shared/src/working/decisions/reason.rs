@@ -63,6 +63,15 @@ impl<R: Reason, P: Reasoned> Next<R, P> {
     }
 }
 
+impl<R: Reason, P: Display> Display for Next<R, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ask(live_read) => live_read.fmt(f),
+            Self::Execute(plan) => plan.fmt(f),
+        }
+    }
+}
+
 /// Why objects are adopted or released.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
