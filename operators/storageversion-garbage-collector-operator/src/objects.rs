@@ -16,9 +16,9 @@ pub const NAMESPACE: &str = "kube-system";
 ///
 /// Upstream: `IdentityLeaseComponentLabelKey`, `pkg/controlplane/instance.go`.
 const IDENTITY: &str = "apiserver.kubernetes.io/identity";
-/// The value of the label [`IDENTITY`] of each kube-apiserver.
+/// The value of that label on the Lease of each kube-apiserver.
 const KUBE_APISERVER: &str = "kube-apiserver";
-/// [`IDENTITY`] and [`KUBE_APISERVER`] as a label selector.
+/// The label and its value as a selector.
 pub const OF_APISERVERS: &str = "apiserver.kubernetes.io/identity=kube-apiserver";
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
