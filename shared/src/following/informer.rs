@@ -35,8 +35,8 @@ use crate::following::watched::Watched;
 use crate::transport::client::Accept;
 use on_demand::Follower;
 
-/// Told of each change after the cache has it, from the start of work on, and then of all that is there as added; it only
-/// enqueues keys, so it must be quick and must not block.
+/// Gets each change after it is in the cache. It gets nothing before work starts, and then all objects as added. It only
+/// enqueues keys: it must be quick and must not block.
 pub type Handler<T> = Box<dyn Fn(Change<'_, T>) + Send + Sync>;
 
 /// One resource to follow: declare indices, take the cache, add handlers, then hand it to
@@ -60,8 +60,8 @@ impl<T> Default for Handlers<T> {
     }
 }
 
-/// A cache, and the handlers of its changes once work has started. Until then nobody would do anything about them, and
-/// what they are worth is in the cache.
+/// A cache, and the handlers of its changes. Handlers are not called before work starts: nothing could act on the changes,
+/// and the cache has their result.
 pub(super) struct Cached<T> {
     pub(super) cache: Arc<Cache<T>>,
     handlers: Handlers<T>,
@@ -88,7 +88,8 @@ impl<T: Object> Cached<T> {
         }
     }
 
-    /// Forgets the objects that only this part sees. They still exist, so only those are told that count what is cached.
+    /// Forgets the objects that only this part sees. They still exist, so only the handlers that count cached objects are
+    /// called.
     fn forget(&self, part: Part, health: &Health) {
         for object in self.cache.forget_part(part) {
             tell(self.handlers.needs.iter(), Change::Deleted(&object), health);
@@ -115,8 +116,8 @@ impl<T: Object> Cached<T> {
     }
 }
 
-/// Tells all of them; gives whether none panicked. A handler that panics costs what it would have enqueued: the object would
-/// otherwise end the process at every start.
+/// Calls all handlers and returns whether none panicked. A panic loses only what that handler would have enqueued; otherwise
+/// the same object would end the process at every start.
 fn tell<'a, T: Object>(handlers: impl Iterator<Item = &'a Handler<T>>, change: Change<'_, T>, health: &Health) -> bool {
     let panics = handlers.filter(|handler| catch_unwind(AssertUnwindSafe(|| handler(change))).is_err()).count();
     if panics > 0 {

@@ -81,8 +81,8 @@ impl From<ApiError> for Stop {
     }
 }
 
-/// Follows a resource for as long as the future is polled. The other controllers of the process know at once that it is
-/// followed.
+/// Follows a resource for as long as the future is polled. The other controllers of the process can share its watch from
+/// this call on.
 pub(crate) fn run<T: Versioned, S: Store<T>>(
     source: Source,
     store: S,
@@ -281,7 +281,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             self.expired &= !is_listed;
             if listing.is_none() {
                 self.recovers();
-                if initial && self.watches.are_shared() {
+                if initial && self.follower.as_ref().is_some_and(Follower::is_shared) {
                     // What follows the list comes from the shared watch.
                     return Err(Stop::Ended);
                 }
@@ -304,13 +304,13 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         };
         match event {
             Event::Error(status) => return Err(ApiError::Status(Box::new(status)).into()),
-            Event::Object { object, .. } if self.has_listed(object.resource_version()) => {}
+            Event::Object { object, .. } if self.has_listed(|| object.resource_version()) => {}
             Event::Object { kind, object } => {
                 let object = self.read(object);
                 self.changed(kind, object, listing);
             }
             Event::Other { kind: "BOOKMARK", item } => self.bookmark(item, listing),
-            Event::Other { item, .. } if self.has_listed(Identity::of(item).metadata.resource_version) => {}
+            Event::Other { item, .. } if self.has_listed(|| Identity::of(item).metadata.resource_version) => {}
             Event::Other { kind, item } => match self.decode(item) {
                 Ok(object) => self.changed(kind, object, listing),
                 Err(key) => self.changed_unread(kind, &key, listing),
@@ -320,8 +320,13 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     }
 
     /// Whether an event of a shared watch came before the list or the watch after which it was joined.
-    fn has_listed(&self, version: ResourceVersion) -> bool {
-        version != ResourceVersion::default() && version <= self.joined
+    fn has_listed(&self, version: impl FnOnce() -> ResourceVersion) -> bool {
+        let none = ResourceVersion::default();
+        if self.joined == none {
+            return false;
+        }
+        let version = version();
+        version != none && version <= self.joined
     }
 
     fn bookmark(&mut self, item: Item<'_>, listing: &mut Option<Listed<T>>) {

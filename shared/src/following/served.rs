@@ -1,7 +1,5 @@
-//! Finds out which of some resources the apiserver serves, again and again: what is off by default may be turned on or
-//! off while this process runs.
-//!
-//! Left out: resources that every apiserver serves, and discovery of all.
+//! Checks from time to time which of several versions of a resource the apiserver serves. A resource that is off by default
+//! can be turned on and off while this process runs.
 
 use std::time::Duration;
 
@@ -20,7 +18,7 @@ const PERIOD: Duration = Duration::from_mins(5);
 /// The time until the next check after one that failed.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The check, and what it has found.
+/// The repeated check.
 pub(crate) struct Served<F> {
     client: Client,
     resources: Vec<Resource>,
@@ -29,8 +27,8 @@ pub(crate) struct Served<F> {
 }
 
 impl<F: FnMut(Option<&Resource>)> Served<F> {
-    /// The task, and the progress of its first check. `follow` is told of the first one of `resources` that is served, at
-    /// the first check and at each change.
+    /// The task, and the progress of its first check. `follow` gets the first of `resources` that is served, after the
+    /// first check and after each change.
     pub(crate) fn new(client: Client, resources: Vec<Resource>, follow: F) -> (Self, watch::Receiver<Progress>) {
         let (ready, is_ready) = watch::channel(Progress::default());
         (Self { client, resources, follow, ready }, is_ready)

@@ -1,10 +1,10 @@
-//! One watch for several controllers of a process that follow the same in the same form.
+//! One watch for several controllers of a process that follow the same resource in the same form.
 //!
-//! A controller lists by itself, as its own account, and joins the watch that goes on, or opens one. Each reads at its own
-//! pace. One that the watch has left behind watches alone until it has caught up, and so does one that nobody else follows
-//! the same as: no connection is needed for it beside its own.
-//! Left out: decoding, which is each controller's own: it keeps other fields than the others. Errors, breaks and versions
-//! that have expired, too: a watch just ends, and each reflector does what it does without a hub.
+//! Each controller lists by itself, as its own account. Then it joins the shared watch, or opens it, and reads events at its
+//! own pace. A controller that falls behind uses a watch of its own until it has caught up. The only follower of a form
+//! does so always, because a shared watch needs a second connection.
+//! Left out: decoding, because controllers keep different fields; errors and expired versions, after which a shared watch
+//! ends and each reflector does what it does without a hub.
 //!
 //! See docs/decisions/0015-shared-watches.md.
 
@@ -30,7 +30,7 @@ pub(super) use ring::Subscription;
 pub(crate) struct Hub(Arc<State>);
 
 struct State {
-    /// Reads the watches, whatever the threads of the controllers do.
+    /// Reads the watches, independently of the controllers' threads.
     runtime: Handle,
     followed: Mutex<BTreeMap<Form, Followed>>,
 }
@@ -43,7 +43,7 @@ struct Form {
     accept: Accept,
 }
 
-/// What is known of a form that somebody follows.
+/// The followers of a form and their watch.
 #[derive(Default)]
 struct Followed {
     followers: usize,
@@ -51,19 +51,19 @@ struct Followed {
     watch: Option<Arc<SharedWatch>>,
 }
 
-/// One who follows a form, until this is dropped.
+/// A follower of a form, until this is dropped.
 pub(super) struct Follower {
     hub: Hub,
     form: Form,
 }
 
-/// How a follower is to watch.
+/// How a follower has to watch.
 pub(super) enum Joined {
-    /// All events after a version, and earlier ones.
+    /// The shared watch, with all events after the version and some before it.
     Shared(Subscription),
-    /// Nobody else follows the form.
+    /// There is no other follower.
     Alone,
-    /// The watch that goes on has left the version behind.
+    /// The shared watch no longer has the events after the version.
     Behind,
 }
 
@@ -85,8 +85,13 @@ impl Hub {
 }
 
 impl Follower {
-    /// Joins the watch of others from this version on, if it was asked for at `since` or later. Where there is none, this
-    /// client opens it.
+    /// Whether the form has other followers.
+    pub(super) fn is_shared(&self) -> bool {
+        self.hub.followed().get(&self.form).is_some_and(|followed| followed.followers > 1)
+    }
+
+    /// Joins the shared watch from this version on, if it was requested at `since` or later. If there is none, this client
+    /// opens it.
     pub(super) fn join(
         &self,
         client: &Client,
@@ -130,7 +135,7 @@ impl Drop for Follower {
     }
 }
 
-/// Reads a watch to its end. A panic ends it too, for otherwise its subscribers would wait for ever.
+/// Reads a watch to its end. [`Ending`] ends it after a panic too, because its subscribers would wait for ever.
 async fn read(watch: Ending, client: Client, path: String, (accept, resource): (Accept, Resource)) {
     let stop = match client.watch(&path, accept, &resource).await {
         Err(error) => Some(error.into()),

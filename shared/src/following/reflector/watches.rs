@@ -18,7 +18,7 @@ use crate::following::source::Source;
 use crate::transport::api_error::ApiError;
 use crate::transport::client::{Client, ConfigError};
 
-/// For how long a controller watches alone that the shared watch has left behind: its own pace is that of its watch then.
+/// How long a controller that fell behind a shared watch uses a watch of its own, before it tries to join again.
 pub(super) const CATCH_UP_LIMIT: Duration = Duration::from_secs(30);
 
 /// The client of a controller, and whether it shares its watches; cheap to clone.
@@ -31,7 +31,7 @@ pub struct Watches {
 #[derive(Clone)]
 struct Shared {
     hub: Hub,
-    /// The controller's client on connections that the hub's thread drives: no thread of a controller holds up the others.
+    /// The controller's client, on connections that the hub's thread drives, so that a busy controller delays no other.
     client: Client,
 }
 
@@ -59,18 +59,14 @@ impl Watches {
         Ok(Self { client, shared: Some(shared) })
     }
 
-    pub(super) fn are_shared(&self) -> bool {
-        self.shared.is_some()
-    }
-
-    /// Tells the others that this is followed, until it is dropped.
+    /// Registers a follower of this form, until it is dropped; none without a hub.
     pub(super) fn follow(&self, source: &Source) -> Option<Follower> {
         self.shared.as_ref().map(|shared| shared.hub.follow(source))
     }
 
-    /// A watch from this version on, or without one a watch that begins with a streamed list, which is never shared. A
-    /// shared watch may go on already, if it was asked for at `since` or later, and then sends events again that came
-    /// before the version. One that has left this controller behind is not joined.
+    /// Opens a watch from this version on, or joins a shared one that was requested at `since` or later. A shared watch
+    /// may send events from before the version again. Without a version the watch begins with a streamed list and is
+    /// never shared, and after `is_behind` it is not shared either.
     pub(super) async fn open(
         &self,
         (source, follower): (&Source, Option<&Follower>),

@@ -233,8 +233,8 @@ impl Setup {
         self.when_served(&[T::RESOURCE], move |served| drop(replace(&mut held, served.map(|_| need.hold("")))));
     }
 
-    /// Calls this with the first of these resources that the apiserver serves, and with none if it serves none: before
-    /// work starts, and at each change, on every replica.
+    /// Calls this on every replica before work starts and at each change, with the first of these resources that the
+    /// apiserver serves, or with none.
     pub fn when_served(&mut self, resources: &[Resource], follow: impl FnMut(Option<&Resource>) + Send + 'static) {
         let name = resources.iter().map(ToString::to_string).next().unwrap_or_default();
         let (served, ready) = Served::new(self.client.clone(), resources.to_vec(), follow);
@@ -268,8 +268,8 @@ impl Setup {
         feeder
     }
 
-    /// Serves a page of the operator's own, to those who may GET its path. Each piece is made once the visitor has
-    /// taken those before, so that a long page needs no more memory than a short one.
+    /// Serves a page of the operator's own to clients that may GET its path. Each piece is made after the client has read
+    /// the ones before it, so a long page needs no more memory than a short one.
     pub fn page<P: Iterator<Item = String> + Send + 'static>(
         &mut self,
         path: &'static str,
@@ -328,7 +328,7 @@ impl Setup {
         self.metrics.watch_informers(self.followed.clone());
         if let Some(shadow) = self.shadow.clone() {
             let queues = self.queues.clone();
-            // The last one: queues have all that there is by then.
+            // Last, because the queues have all keys by then.
             self.at_start(move || shadow.started(&queues));
         }
     }

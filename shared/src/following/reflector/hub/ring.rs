@@ -1,7 +1,7 @@
 //! The last events of a shared watch, and how far each subscriber has read them.
 //!
-//! Subscribers read at their own pace and without a copy of their own. One that has fallen too far behind loses its place
-//! and resumes from its version with a watch of its own, so that it costs neither memory nor time of the others.
+//! Subscribers read at their own pace and share the events. A subscriber that falls too far behind loses its place and
+//! resumes with a watch of its own, so that a slow one costs the others no memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,10 +31,9 @@ pub(super) struct SharedWatch {
 struct Ring {
     events: VecDeque<Bytes>,
     bytes: usize,
-    /// The number of the first of these events, and that of the one that comes next.
+    /// The number of the first of these events.
     first: u64,
-    next: u64,
-    /// The version before the first of these events, with which one can join.
+    /// The version before the first of these events; a subscriber that knows less cannot join.
     base: ResourceVersion,
     /// The number of the next event of each subscriber that has not fallen behind.
     positions: BTreeMap<u64, u64>,
@@ -78,16 +77,15 @@ impl Ring {
     fn push(&mut self, event: Bytes) {
         self.bytes += event.len();
         self.events.push_back(event);
-        self.next += 1;
         self.trim();
     }
 
-    /// Drops what all have read, and the oldest events where too many wait. Half of the room is made at once, because the
-    /// last dropped event has to be read for its version.
+    /// Drops events that all have read, and the oldest ones if too many wait. It frees half of the room at once, because
+    /// the last dropped event is parsed for its version.
     fn trim(&mut self) {
         let half_of = |max: usize| if self.bytes > max { max / 2 } else { max };
         let (read_max, waiting_max) = (half_of(READ_BYTES_MAX), half_of(WAITING_BYTES_MAX));
-        let read = self.positions.values().min().copied().unwrap_or(self.next);
+        let read = self.positions.values().min().copied().unwrap_or(u64::MAX);
         let mut dropped = None;
         while self.bytes > if self.first < read { read_max } else { waiting_max } {
             // The newest event is kept whatever its size.
@@ -99,7 +97,7 @@ impl Ring {
             self.first += 1;
         }
         if let Some(event) = dropped {
-            // Nobody can join behind an event of an unknown version.
+            // After an event without a readable version no subscriber can join.
             self.base = wire::version(&event).unwrap_or(ResourceVersion(u64::MAX));
             self.positions.retain(|_, position| *position >= self.first);
         }
@@ -110,13 +108,12 @@ impl Ring {
 const OPENER: u64 = 0;
 
 impl SharedWatch {
-    /// A watch from this version on that is asked for now, and its first subscriber.
+    /// A watch from this version on that is requested now, and its first subscriber.
     pub(super) fn open(version: ResourceVersion, limit: Duration) -> (Arc<Self>, Subscription) {
         let ring = Ring {
             events: VecDeque::new(),
             bytes: 0,
             first: 0,
-            next: 0,
             base: version,
             positions: BTreeMap::new(),
             subscribers: OPENER,
@@ -132,7 +129,7 @@ impl SharedWatch {
         (watch, subscription)
     }
 
-    /// A subscriber that knows everything up to this version; none if later events are gone.
+    /// A subscriber that knows everything up to this version; none if later events have been dropped.
     pub(super) fn join(self: &Arc<Self>, version: ResourceVersion) -> Option<Subscription> {
         let mut ring = self.ring();
         if version < ring.base || ring.has_ended {
@@ -208,8 +205,8 @@ pub(in crate::following::reflector) struct Subscription {
 }
 
 impl Subscription {
-    /// Waits until the watch has begun, and gives when it did. Only the subscriber that opened it gets the error of one
-    /// that cannot begin; the others try with their own accounts.
+    /// Waits until the watch has begun, and returns when that was. If it cannot begin, only the subscriber that opened it
+    /// gets the error; the others try with their own accounts.
     pub(in crate::following::reflector) async fn begun(&mut self) -> Result<Instant, Stop> {
         loop {
             self.changed.mark_unchanged();

@@ -147,7 +147,7 @@ fn large(name: &str, bytes: usize) -> ObjectBuilder {
 }
 
 #[test]
-fn who_follows_the_same_shares_a_watch_and_lists_by_itself() {
+fn followers_of_one_form_share_a_watch_and_list_by_themselves() {
     test(async {
         let room = Room::new();
         room.server.add(&pod("a"));
@@ -173,7 +173,7 @@ fn who_follows_the_same_shares_a_watch_and_lists_by_itself() {
 }
 
 #[test]
-fn who_is_alone_watches_without_the_hub_and_shares_later() {
+fn the_only_follower_of_a_form_watches_without_the_hub_and_shares_later() {
     test(async {
         let room = Room::new();
         let form = || InformerBuilder::new().labels("app=web");
@@ -197,7 +197,7 @@ fn who_is_alone_watches_without_the_hub_and_shares_later() {
 }
 
 #[test]
-fn events_before_the_list_of_who_joins_are_not_for_it() {
+fn a_follower_skips_events_from_before_its_list() {
     test(async {
         let room = Room::new();
         let one = room.follow().await;
