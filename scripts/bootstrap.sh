@@ -59,22 +59,21 @@ leases() {
 }
 # Longer than any Lease of an operator lasts.
 longest_lease() {
-  local operator seconds longest=0
-  while read -r operator seconds; do
-    if [ -n "${kind[$operator]:-}" ] && [ "$seconds" -gt "$longest" ]; then longest=$seconds; fi
+  local name seconds longest=0
+  while read -r name seconds; do
+    if [[ " ${lease[*]} " == *" $name "* && $seconds -gt $longest ]]; then longest=$seconds; fi
   done < <(system get leases --output 'jsonpath={range .items[*]}{.metadata.name} {.spec.leaseDurationSeconds}{"\n"}{end}')
   echo $((longest + 5))
 }
 
 # has LINES PREFIX: whether one of the lines begins so.
 has() { case $'\n'$1 in *$'\n'"$2"*) true ;; *) false ;; esac; }
-# Without an election there is no Lease, and one with another name, as of a process of several controllers, is not known
-# here.
-is_elected() { [[ $1 != one-process-operator && ! ${args[$1]} =~ --leader-elect(=false|-resource-) ]]; }
+# Without an election there is no Lease, and Leases of other namespaces are not known here.
+is_elected() { [[ ! ${args[$1]} =~ --leader-elect(=false|-resource-namespace) ]]; }
 # moved OPERATOR LEASES LEASES: whether it was renewed from the one time to the other.
 moved() {
   local line
-  line=$(grep "^$1 [^ ]" <<<"$3") && [ "$line" != "$(grep "^$1 " <<<"$2")" ]
+  line=$(grep "^${lease[$1]} [^ ]" <<<"$3") && [ "$line" != "$(grep "^${lease[$1]} " <<<"$2")" ]
 }
 
 # within SECONDS COMMAND...: until the command succeeds.
@@ -87,11 +86,14 @@ within() {
   done
 }
 
-declare -A kind=() args=()
+# By operator: what it runs as, its arguments, and the name of its Lease.
+declare -A kind=() args=() lease=([one-process-operator]=kube-controller-manager)
 while IFS='|' read -r operator name workload flags; do
   [ -n "$operator" ] || continue
   kind[$operator]=$workload/$name
   args[$operator]=$flags
+  if [[ $flags =~ --leader-elect-resource-name=([^\"]+) ]]; then lease[$operator]=${BASH_REMATCH[1]}; fi
+  lease[$operator]=${lease[$operator]:-$operator}
 done <<<"$(workloads)"
 if [ ${#kind[@]} = 0 ]; then
   echo "no operator is installed: kubectl apply -k manifests" >&2
@@ -215,4 +217,4 @@ if [ ${#by_hand[@]} != 0 ]; then
     exit 1
   fi
 fi
-say "all ${#kind[@]} operators are at work"
+say "all operators are at work"

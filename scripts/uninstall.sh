@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Takes operators away with all that was installed of them, so that kube-controller-manager can have their work again.
-#   uninstall.sh OPERATOR...    these, on the cluster of $KUBECONFIG
+#   uninstall.sh OPERATOR...    these, on the cluster of $KUBECONFIG; a process of several controllers has the name of its
+#                               account: one-process-operator, batch-group-operator
 #   uninstall.sh --all          all of them, with the roles and accounts for who looks at them
 #   --timeout SECONDS           how long their pods may take to end (180)
 # `kubectl delete -k` takes accounts and roles first: the pods then crash again and again, and where the collector or one of
@@ -26,17 +27,42 @@ while [ $# != 0 ]; do
   esac
   shift
 done
+processes=(one-process-operator)
+for folder in "$manifests"/groups/*/; do processes+=("$(basename "$folder")-group-operator"); done
+singles=()
+for folder in "$manifests"/*-operator; do singles+=("$(basename "$folder")"); done
+has() { case " $1 " in *" $2 "*) true ;; *) false ;; esac; }
+
 if [ -n "$all" ]; then
   [ ${#operators[@]} = 0 ] || usage
-  for folder in "$manifests"/*-operator; do operators+=("$(basename "$folder")"); done
+  operators=("${singles[@]}" "${processes[@]}")
 else
   [ ${#operators[@]} != 0 ] || usage
   for operator in "${operators[@]}"; do
-    [ -d "$manifests/$operator" ] || { echo "there is no operator $operator" >&2 && exit 1; }
+    has "${singles[*]} ${processes[*]}" "$operator" || { echo "there is no operator $operator" >&2 && exit 1; }
   done
 fi
-names=${operators[*]}
-selector="app.kubernetes.io/name in (${names// /,})"
+
+# The operators as whose accounts a process acts: its Role lists them.
+accounts_of() {
+  kubectl --namespace kube-system get role "${1}-token" --ignore-not-found --output 'jsonpath={.rules[*].resourceNames[*]}'
+}
+# What the processes that stay need.
+needed=''
+for process in "${processes[@]}"; do
+  has "${operators[*]}" "$process" || needed+=" $(accounts_of "$process")"
+done
+# A process takes the accounts of its controllers along, except those that have pods.
+with_pods=$(kubectl --namespace kube-system get deployments,daemonsets \
+  --output 'jsonpath={.items[*].metadata.labels.app\.kubernetes\.io/name}')
+for process in "${processes[@]}"; do
+  has "${operators[*]}" "$process" || continue
+  for account in $(accounts_of "$process"); do
+    has "$with_pods $needed ${operators[*]}" "$account" || operators+=("$account")
+  done
+done
+selector_of() { (IFS=, && echo "app.kubernetes.io/name in ($*)"); }
+selector=$(selector_of "${operators[@]}")
 
 of_them() {
   local verb=$1
@@ -77,19 +103,35 @@ done
 of_them delete poddisruptionbudgets,networkpolicies,services,controllerrevisions
 # Copies that others make of a Service and of its labels.
 of_them delete endpointslices,endpoints
-kubectl delete serviceaccounts,rolebindings,roles --all-namespaces --selector "$selector"
-kubectl delete clusterrolebindings,clusterroles --selector "$selector"
-kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies --selector "$selector"
+leaving=()
+for operator in "${operators[@]}"; do
+  if has "$needed" "$operator"; then
+    echo "the account and the roles of $operator stay, because a process of several controllers acts as it"
+  else
+    leaving+=("$operator")
+  fi
+done
+if [ ${#leaving[@]} != 0 ]; then
+  selector=$(selector_of "${leaving[@]}")
+  kubectl delete serviceaccounts,rolebindings,roles --all-namespaces --selector "$selector"
+  kubectl delete clusterrolebindings,clusterroles --selector "$selector"
+  kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies --selector "$selector"
+fi
 
-# Last, for now nobody may make them again.
+# Last, because nobody can create them again now.
 for lease in $(kubectl --namespace kube-system get leases --output name); do
-  case " ${operators[*]} " in *" ${lease##*/} "*) kubectl --namespace kube-system delete "$lease" --ignore-not-found ;; esac
+  if has "${leaving[*]}" "${lease##*/}"; then kubectl --namespace kube-system delete "$lease" --ignore-not-found; fi
 done
 if [ -n "$all" ]; then
   kubectl delete serviceaccounts,networkpolicies,clusterrolebindings,clusterroles --all-namespaces \
     --selector app.kubernetes.io/part-of=kubernetes-operators
 fi
 
-controllers=("${operators[@]/%-operator/-controller}")
-echo "nothing is left of ${#operators[@]}; kube-controller-manager has their work once its --controllers no longer says" \
-  "$(printf -- '-%s,' "${controllers[@]}" | sed 's/,$//')"
+controllers=()
+for operator in "${leaving[@]}"; do
+  has "${processes[*]}" "$operator" || controllers+=("-${operator%-operator}-controller")
+done
+if [ ${#controllers[@]} != 0 ]; then
+  echo "nothing is left of ${#leaving[@]} operators. Remove $(IFS=, && echo "${controllers[*]}") from --controllers of" \
+    "kube-controller-manager to give it their work"
+fi

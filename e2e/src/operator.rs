@@ -11,11 +11,11 @@ use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
 use kube::api::PostParams;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::apply::{apply, text};
 use crate::cluster::Cluster;
-use crate::cluster::flags::needed_flags;
+use crate::cluster::flags::{all_needed_flags, needed_flags};
 use crate::guard::Guard;
 use crate::kubeconfig::{self, Credentials};
 use crate::kubectl::kustomize;
@@ -64,6 +64,20 @@ pub fn upstream_controller(operator: &str) -> String {
     format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
 }
 
+/// Whether each operator runs as the one process does, as its only controller: `E2E_ONE_PROCESS=1`.
+fn is_one_process() -> bool {
+    std::env::var_os("E2E_ONE_PROCESS").is_some_and(|value| !value.is_empty())
+}
+
+/// The arguments by which the process of all controllers runs one of them, beside such processes of others.
+fn one_process(operator: &str) -> Vec<String> {
+    vec![
+        format!("--controllers={}", upstream_controller(operator)),
+        "--use-service-account-credentials".to_owned(),
+        format!("--leader-elect-resource-name={operator}-process"),
+    ]
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     pub namespace: String,
@@ -74,8 +88,8 @@ pub struct Installed {
 pub struct OperatorSpec {
     /// Names its log and its kubeconfig; two replicas have two names.
     pub name: String,
-    /// Which operator it is: the program's first argument.
-    pub operator: String,
+    /// Which operator it is: the program's first argument. None: a process of several, which `flags` name.
+    pub operator: Option<String>,
     pub program: PathBuf,
     /// Further flags; they come last.
     pub flags: Vec<String>,
@@ -89,7 +103,7 @@ impl OperatorSpec {
     pub fn new(operator: &str, program: impl Into<PathBuf>, account: &Installed) -> Self {
         Self {
             name: operator.to_owned(),
-            operator: operator.to_owned(),
+            operator: Some(operator.to_owned()),
             program: program.into(),
             flags: Vec::new(),
             account: account.clone(),
@@ -149,23 +163,48 @@ impl Cluster {
         Ok(path)
     }
 
+    /// An account that may request tokens of all others and hold any Lease. A proxy of faults passes on tokens, but no
+    /// certificates.
+    async fn process_account(&self) -> Result<Installed> {
+        let client = self.client().await?;
+        let (name, namespace) = ("e2e-process", DEFAULT_NAMESPACE);
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}});
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+        });
+        for object in [account, binding] {
+            apply(&client, namespace, &object).await?;
+        }
+        Ok(Installed { namespace: namespace.to_owned(), service_account: name.to_owned() })
+    }
+
     /// Starts an operator; [`Operator::wait_ready`] waits for it.
     pub async fn start_operator(&self, spec: &OperatorSpec) -> Result<Operator> {
         let server = match &spec.server {
             Some(server) => server.clone(),
             None => self.server()?,
         };
-        let kubeconfig = self.write_kubeconfig(&spec.name, &spec.account, &server).await?;
         let (port, pki) = (free_port()?, self.pki()?.folder());
+        let (account, form) = match &spec.operator {
+            Some(operator) if is_one_process() => (self.process_account().await?, one_process(operator)),
+            operator => (spec.account.clone(), operator.iter().cloned().collect()),
+        };
+        let kubeconfig = self.write_kubeconfig(&spec.name, &account, &server).await?;
+        let needed: Vec<String> = match spec.operator.as_deref().map(facts::of) {
+            Some(facts) => facts.into_iter().flat_map(|facts| needed_flags(facts, pki)).collect(),
+            None => all_needed_flags(pki).collect(),
+        };
         let program = Program::new(&spec.program, self.log_file(&spec.name)?)
+            .args(form)
             .args([
-                spec.operator.clone(),
                 format!("--kubeconfig={}", kubeconfig.display()),
                 format!("--leader-elect={}", spec.leader_elect),
                 "--bind-address=127.0.0.1".to_owned(),
                 format!("--secure-port={port}"),
             ])
-            .args(facts::of(&spec.operator).into_iter().flat_map(|facts| needed_flags(facts, pki)))
+            .args(needed)
             .args(&spec.flags);
         let process = Process::start(self.guard()?, &program)?;
         Ok(Operator::started(&spec.name, port, Arc::clone(self.guard()?), program, process))

@@ -1,5 +1,5 @@
 //! The parts of a local cluster and their command lines.
-//! Left out: leader election of upstream's parts (each runs once), and TLS to etcd (it listens on 127.0.0.1 for one run).
+//! Left out: leader election of kube-scheduler (it runs once), and TLS to etcd (it listens on 127.0.0.1 for one run).
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -133,7 +133,9 @@ impl Parts {
             Part::Etcd => self.etcd(),
             Part::Apiserver => self.apiserver(),
             Part::Scheduler => self.scheduler(),
-            Part::ControllerManager => self.controller_manager(),
+            Part::ControllerManager => {
+                self.controller_manager(&self.lock_controller_manager(), self.ports.controller_manager)
+            }
             Part::Kwok => self.kwok(),
         };
         let path = match part {
@@ -213,16 +215,18 @@ impl Parts {
         self.client_flags("kube-scheduler", self.ports.scheduler)
     }
 
-    fn controller_manager(&self) -> Vec<String> {
-        let controller_manager = self.lock_controller_manager();
-        let mut args = self.client_flags("kube-controller-manager", self.ports.controller_manager);
-        args.extend([
-            flag("controllers", &controller_manager.controllers),
-            "--use-service-account-credentials".to_owned(),
-        ]);
+    fn controller_manager(&self, of: &ControllerManager, port: u16) -> Vec<String> {
+        let mut args = self.client_flags("kube-controller-manager", port);
+        args.extend([flag("controllers", &of.controllers), "--use-service-account-credentials".to_owned()]);
         args.extend(all_needed_flags(&self.pki));
-        args.extend(controller_manager.flags.iter().cloned());
+        args.extend(of.flags.iter().cloned());
         args
+    }
+
+    /// The program of one of several members of kube-controller-manager's election.
+    pub(super) fn control_plane(&self, of: &ControllerManager, port: u16, log: PathBuf) -> Program {
+        let path = of.program.clone().unwrap_or_else(|| self.tool(Part::ControllerManager));
+        Program::new(path, log).args(self.controller_manager(of, port)).args(MEMBER.map(str::to_owned))
     }
 
     /// The flags that kube-scheduler and kube-controller-manager have in common. The limits are beyond this machine's
@@ -262,6 +266,14 @@ impl Parts {
         Ok(())
     }
 }
+
+/// Flags of a member of the election: a lost Lease is given up sooner than after the usual 15 seconds.
+const MEMBER: [&str; 4] = [
+    "--leader-elect=true",
+    "--leader-elect-lease-duration=6s",
+    "--leader-elect-renew-deadline=4s",
+    "--leader-elect-retry-period=1s",
+];
 
 fn flag(name: &str, value: impl std::fmt::Display) -> String {
     format!("--{name}={value}")

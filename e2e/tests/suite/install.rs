@@ -16,6 +16,9 @@ use played::Played;
 
 /// Those that start pods, and one more.
 const OPERATORS: [&str; 3] = ["deployment-operator", "replicaset-operator", "garbage-collector-operator"];
+/// Families: the one that starts pods, and one more with what it acts as.
+const FAMILIES: [&str; 2] = ["workloads-group-operator", "batch-group-operator"];
+const OF_BATCH: [&str; 4] = ["batch-group-operator", "job-operator", "cronjob-operator", "ttl-after-finished-operator"];
 /// What has been installed of operators, wherever it is.
 const INSTALLED: &str = "deployments,replicasets,pods,services,serviceaccounts,poddisruptionbudgets,networkpolicies,\
     roles,rolebindings,clusterroles,clusterrolebindings,validatingadmissionpolicies,\
@@ -30,15 +33,15 @@ async fn script(scene: &Scene, played: &mut Played, line: &str, succeeds: bool) 
     Ok(printed)
 }
 
-/// Names of the operators' pods, once each has two and none was made by hand.
-async fn pods_of_all(scene: &Scene, played: &mut Played) -> Result<Vec<String>> {
+/// Names of these operators' pods, once each has two and none was made by hand.
+async fn pods_of(scene: &Scene, played: &mut Played, operators: &[&str]) -> Result<Vec<String>> {
     let pods = Played::new(&scene.cluster).await?;
     let settled = scene.wait_until("two pods of each operator", DEADLINE, async || {
         let mut names: Vec<String> = pods.pods().await?.iter().map(ResourceExt::name_any).collect();
         names.sort();
         let of = |operator: &&str| names.iter().filter(|name| name.starts_with(*operator)).count();
         let by_hand = names.iter().any(|name| name.ends_with("-bootstrap"));
-        ensure!(OPERATORS.iter().all(|operator| of(operator) == 2) && !by_hand, "{names:?}");
+        ensure!(operators.iter().all(|operator| of(operator) == 2) && !by_hand, "{names:?}");
         Ok(names)
     });
     played.while_doing(settled).await
@@ -109,14 +112,14 @@ fn replaced(before: &[String], after: &[String], of: &[&str]) -> Result<()> {
 
 async fn lose_and_recover(scene: &Scene, played: &mut Played) -> Result<()> {
     for (seem_to_run, replicas) in [(false, 2), (true, 3)] {
-        let before = pods_of_all(scene, played).await?;
+        let before = pods_of(scene, played, &OPERATORS).await?;
         played.lose_all(seem_to_run).await?;
         let available: Deployment =
             Api::namespaced(scene.client.clone(), "kube-system").get("deployment-operator").await?;
         let available = available.status.and_then(|status| status.available_replicas);
         ensure!(available == Some(2), "somebody updated the status: {available:?}");
         script(scene, played, "bootstrap.sh", true).await?;
-        replaced(&before, &pods_of_all(scene, played).await?, &OPERATORS)?;
+        replaced(&before, &pods_of(scene, played, &OPERATORS).await?, &OPERATORS)?;
         scale(scene, played, replicas).await?;
     }
     Ok(())
@@ -124,16 +127,42 @@ async fn lose_and_recover(scene: &Scene, played: &mut Played) -> Result<()> {
 
 /// By force they are replaced although they are well; otherwise they stay.
 async fn replace_by_force(scene: &Scene, played: &mut Played) -> Result<()> {
-    let before = pods_of_all(scene, played).await?;
+    let before = pods_of(scene, played, &OPERATORS).await?;
     script(scene, played, "bootstrap.sh", true).await?;
-    ensure!(before == pods_of_all(scene, played).await?, "pods of a cluster that is well were replaced");
+    ensure!(before == pods_of(scene, played, &OPERATORS).await?, "pods of a cluster that is well were replaced");
     script(scene, played, "bootstrap.sh --force", true).await?;
-    replaced(&before, &pods_of_all(scene, played).await?, &OPERATORS[..2])
+    replaced(&before, &pods_of(scene, played, &OPERATORS).await?, &OPERATORS[..2])
 }
 
 async fn installed(scene: &Scene, of: &[&str]) -> Result<String> {
     let selector = format!("app.kubernetes.io/name in ({})", of.join(","));
     scene.cluster.kubectl(["get", INSTALLED, "--all-namespaces", "--output=name", "--selector", &selector]).await
+}
+
+/// Two families come up by hand, work, and go without a trace, one after the other.
+async fn move_to_families(scene: &Scene, played: &mut Played) -> Result<()> {
+    for family in ["groups/workloads", "groups/batch"] {
+        let folder = manifests(family);
+        scene.cluster.kubectl(["apply", "-k", folder.to_str().unwrap_or_default()]).await?;
+    }
+    script(scene, played, "bootstrap.sh", true).await?;
+    let before = pods_of(scene, played, &FAMILIES).await?;
+    scale(scene, played, 4).await?;
+    script(scene, played, "bootstrap.sh", true).await?;
+    ensure!(before == pods_of(scene, played, &FAMILIES).await?, "pods of families that are well were replaced");
+    script(scene, played, "uninstall.sh batch-group-operator", true).await?;
+    let (left, others) = (installed(scene, &OF_BATCH).await?, installed(scene, &FAMILIES).await?);
+    ensure!(left.is_empty() && others.contains("deployment.apps/workloads-group-operator"), "{left}\nothers: {others}");
+    script(scene, played, "uninstall.sh --all", true).await?;
+    nothing_left(scene, &[&OPERATORS[..], &FAMILIES].concat()).await
+}
+
+/// Nothing of these operators, and no Lease of any.
+async fn nothing_left(scene: &Scene, of: &[&str]) -> Result<()> {
+    let left = installed(scene, of).await?;
+    let leases = scene.cluster.kubectl(["get", "leases", "--namespace=kube-system", "--output=name"]).await?;
+    ensure!(left.is_empty() && !leases.contains("-operator"), "{left}\n{leases}");
+    Ok(())
 }
 
 async fn take_away(scene: &Scene, played: &mut Played) -> Result<()> {
@@ -142,10 +171,7 @@ async fn take_away(scene: &Scene, played: &mut Played) -> Result<()> {
     let (left, others) = (installed(scene, &[collector]).await?, installed(scene, &[deployment, replica_set]).await?);
     ensure!(left.is_empty() && others.contains("deployment.apps/deployment-operator"), "{left}\nothers: {others}");
     script(scene, played, "uninstall.sh --all", true).await?;
-    let left = installed(scene, &OPERATORS).await?;
-    let leases = scene.cluster.kubectl(["get", "leases", "--namespace=kube-system", "--output=name"]).await?;
-    ensure!(left.is_empty() && !leases.contains("-operator"), "{left}\n{leases}");
-    Ok(())
+    nothing_left(scene, &OPERATORS).await
 }
 
 #[test]
@@ -165,9 +191,10 @@ fn operators_come_up_by_hand_recover_from_the_loss_of_all_and_go_without_a_trace
         replace_by_force(scene, played).await?;
         let before: Vec<String> = scene.list::<Pod>("app=web").await?.iter().map(uid_and_name).collect();
         take_away(scene, played).await?;
+        move_to_families(scene, played).await?;
         scene.cluster.start_controller_manager(ControllerManager::all()).await?;
         scene.cluster.wait_controller_manager().await?;
-        scale(scene, played, 4).await?;
+        scale(scene, played, 5).await?;
         let after: Vec<String> = scene.list::<Pod>("app=web").await?.iter().map(uid_and_name).collect();
         ensure!(before.iter().all(|pod| after.contains(pod)), "{before:?}, then {after:?}");
         Ok(())

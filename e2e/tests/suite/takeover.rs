@@ -1,6 +1,7 @@
 //! A controller handed over on a live cluster, in both directions: neither side replaces a pod or makes a revision of what
 //! the other has finished, also where its template has texts and numbers that Go writes in another form.
 
+mod control_planes;
 mod daemonset;
 mod derived;
 mod nodes;

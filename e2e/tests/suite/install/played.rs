@@ -82,6 +82,10 @@ impl Played {
             let mut spec = OperatorSpec::new(operator, program(), &account);
             spec.name.clone_from(&name);
             spec.flags = FLAGS.map(str::to_owned).to_vec();
+            if operator.ends_with("-group-operator") {
+                spec.operator = None;
+                spec.flags.extend(arguments(pod));
+            }
             self.running.insert(name, self.cluster.start_operator(&spec).await?);
         }
         Ok(())
@@ -100,4 +104,11 @@ impl Played {
         }
         Ok(())
     }
+}
+
+/// What the manifest tells the process, except for where it serves: all pods are on one machine here.
+fn arguments(pod: &Pod) -> Vec<String> {
+    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    let all = containers.flat_map(|container| container.args.clone().unwrap_or_default());
+    all.filter(|argument| !argument.starts_with("--secure-port=")).collect()
 }

@@ -106,9 +106,9 @@ pub(crate) fn all_work(action: Action) -> Rule {
     Rule::new(action).writes().when(|seen| is_work(&seen.path)).always()
 }
 
-/// Whether a controller's work is at this path: no events, leases, or reviews of tokens and access.
+/// Whether a controller's work is at this path: no events, leases, tokens, or reviews of tokens and access.
 fn is_work(path: &str) -> bool {
-    !["/events", "/leases", "reviews"].iter().any(|other| path.contains(other))
+    !["/events", "/leases", "reviews"].iter().any(|other| path.contains(other)) && !path.ends_with("/token")
 }
 
 /// Where a request waits, until its operator is dead or it is let go.
