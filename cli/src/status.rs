@@ -11,6 +11,7 @@ use crate::controllers::CONTROLLERS;
 use crate::diagnose::operators::controller_of;
 use crate::lease::Lease;
 use crate::lookup::Lookup;
+use crate::read::leases::MANAGER;
 use crate::runner::{self, Manager, Runner};
 use crate::words::{line, list, span};
 
@@ -49,7 +50,20 @@ impl Surveyed {
 #[serde(rename_all = "camelCase")]
 pub enum Form {
     Own,
+    /// In the process of its family.
+    Group,
+    /// In the process that takes the place of kube-controller-manager.
     OneProcess,
+}
+
+impl Form {
+    fn of(lease: &Lease) -> Self {
+        match lease.common() {
+            None => Self::Own,
+            Some((_, MANAGER)) => Self::OneProcess,
+            Some(_) => Self::Group,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -92,7 +106,7 @@ fn row(surveyed: &Surveyed) -> Row {
     let held = surveyed.lease.known().filter(|lease| !lease.holder.is_empty());
     let mut row = Row {
         operator: surveyed.operator.clone(),
-        form: held.map(|lease| if lease.common().is_some() { Form::OneProcess } else { Form::Own }),
+        form: held.map(Form::of),
         leader: surveyed.leader.clone(),
         since: held.and_then(|lease| lease.acquired),
         standbys: surveyed.ready.map(|ready| ready.saturating_sub(1)),
@@ -202,6 +216,7 @@ impl Form {
     fn text(self) -> &'static str {
         match self {
             Self::Own => "own",
+            Self::Group => "group",
             Self::OneProcess => "one process",
         }
     }
@@ -253,7 +268,7 @@ impl fmt::Display for Status {
         writeln!(f)?;
         let said = [
             (Runner::Operator, "run by operators"),
-            (Runner::Process, "run by one process"),
+            (Runner::Process, "run in a process of several"),
             (Runner::Manager, "run by kube-controller-manager"),
             (Runner::Both, "run by both"),
             (Runner::Unknown, "runner unknown"),

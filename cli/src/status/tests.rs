@@ -112,11 +112,16 @@ fn what_one_process_runs_is_told_and_what_it_leaves_out_nobody_runs() {
     let status = Status::new(&survey);
     let text = status.to_string();
     assert!(text.contains("deployment-operator  v0.1.0   one process  node-1"), "{text}");
-    assert!(text.contains("run by one process: deployment-controller\n"), "{text}");
+    assert!(text.contains("run in a process of several: deployment-controller\n"), "{text}");
     assert!(!text.contains("kube-controller-manager"), "{text}");
     let idle = status.alarms.iter().find_map(|alarm| alarm.strip_prefix("not running: "));
     assert!(idle.is_some_and(|names| names.contains("job-controller")), "{:?}", status.alarms);
 
+    survey.operators[0].lease = held("kube-system/workloads-group-operator", -1);
+    let text = Status::new(&survey).to_string();
+    assert!(text.contains("deployment-operator  v0.1.0   group "), "{text}");
+
+    survey.operators[0].lease = held("kube-system/kube-controller-manager", -1);
     survey.manager.is_replaced = false;
     let status = Status::new(&survey);
     let twice = "deployment-controller is run twice: by its operator and by kube-controller-manager";
