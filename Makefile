@@ -104,7 +104,7 @@ unit: ## Unit tests, properties, and tidy; no cluster
 
 .PHONY: doc
 doc: ## The crates' documentation, without a warning
-	RUSTDOCFLAGS="--deny warnings" cargo doc $(AS_TESTED) --lib --bin bench --no-deps --document-private-items
+	RUSTDOCFLAGS="--deny warnings --allow rustdoc::private_intra_doc_links" cargo doc $(AS_TESTED) --lib --bin bench --no-deps --document-private-items
 
 .PHONY: deny
 deny: $(CARGO_DENY) ## Licences, sources and duplicates of what the operators are built from
@@ -155,6 +155,11 @@ realnode-autoscaling: ## Autoscalers on such a node, by the CPU that its pods bu
 realnode-cold: ## A cluster from an empty etcd and no kube-controller-manager, on a real node; REALNODE_HOME=folder of its programs
 	$(MAKE) images PROGRAMS=$(ALL_IN_ONE)
 	scripts/cold-cluster.sh
+
+.PHONY: realnode-forms
+realnode-forms: ## What each form costs a real node beside kube-controller-manager, shims and pause containers included: REALNODE=path/to/realnode
+	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
+	scripts/realnode-forms.sh
 
 .PHONY: conformance
 conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these controllers, on the cluster of KUBECONFIG, or on a real node: REALNODE=path/to/realnode, with FOCUS, NODES and ONE_IMAGE as docs/conformance.md has them

@@ -93,27 +93,45 @@ start() {
   step "the operators run, and each Lease is held"
 }
 
-# start_one_process: a node where one process is in the place of kube-controller-manager, as kubeadm's static pod with only
-# image and program changed. Files are in a folder of the node's, and the range of Services is that of this node.
-start_one_process() {
+# end_controller_manager: the node's own, which is no pod.
+end_controller_manager() { kill "$(cat "$(dirname "$KUBECONFIG")/kcm.pid")"; }
+
+# run_static_pod IMAGE PROGRAM: kubeadm's static pod of kube-controller-manager with only image and program changed, and a
+# kubelet that reads static pods. Files are in a folder of the node's, and the range of Services is that of this node.
+run_static_pod() {
   local manifest=all-in-one/src/command_line/tests/kubeadm.yaml parts
-  up '*'
   parts=$(dirname "$KUBECONFIG")
-  kill "$(cat "$parts/kcm.pid")"
-  "$realnode" load dist/images/operators.tar >/dev/null
   mkdir -p "$parts/kubernetes/pki" "$parts/static-pods"
   cp "$parts"/pki/{ca.crt,ca.key,sa.key} "$parts/kubernetes/pki/"
   cp "$parts/pki/ca.crt" "$parts/kubernetes/pki/front-proxy-ca.crt"
   cp "$parts/kcm.kubeconfig" "$parts/kubernetes/controller-manager.conf"
-  kubectl apply -k manifests/one-process/accounts >/dev/null
   sed -e "s#/etc/kubernetes#$parts/kubernetes#" -e 's#10.96.0.0/12#10.0.0.0/16#' \
-    -e 's#^    - kube-controller-manager$#    - /operator#' \
-    -e "s#image: .*#image: $(kubectl kustomize manifests/one-process | sed -n 's#.*image: \(.*/operators:.*\)#\1#p')#" \
+    -e "s#^    - kube-controller-manager\$#    - $2#" -e "s#image: .*#image: $1#" \
     "$manifest" >"$parts/static-pods/kube-controller-manager.yaml"
-  end_kubelet
-  kubelet_command+=("--pod-manifest-path=$parts/static-pods")
-  begin_kubelet
+  if [ -z "${kubelet:-}" ]; then
+    end_kubelet
+    kubelet_command+=("--pod-manifest-path=$parts/static-pods")
+    begin_kubelet
+  fi
   within 60 held_by_another kube-controller-manager ''
+}
+# end_static_pod: takes it away again.
+end_static_pod() {
+  rm "$(dirname "$KUBECONFIG")/static-pods/kube-controller-manager.yaml"
+  within 60 no_static_pod
+}
+no_static_pod() { [ -z "$(system get pods --selector component=kube-controller-manager --output name)" ]; }
+
+# image_of_all: the name of the image that has all operators.
+image_of_all() { sed -n 's/^ *image: //p' manifests/one-process/static-pod.yaml; }
+
+# start_one_process: a node where one process is in the place of kube-controller-manager.
+start_one_process() {
+  up '*'
+  end_controller_manager
+  "$realnode" load dist/images/operators.tar >/dev/null
+  kubectl apply -k manifests/one-process/accounts >/dev/null
+  run_static_pod "$(image_of_all)" /operator
   step "one process holds the Lease of kube-controller-manager"
 }
 
