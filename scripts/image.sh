@@ -21,6 +21,12 @@ if [ "$size_bytes" -gt "$limit_bytes" ]; then
   exit 1
 fi
 
+# Loaded at another address in each process (ET_DYN), because operators hold keys and tokens.
+if [ "$(od --address-radix=n --format=u2 --skip-bytes=16 --read-bytes=2 "$dist/bin/$operator" | tr -d ' ')" != 3 ]; then
+  echo "$operator: the binary is not position-independent" >&2
+  exit 1
+fi
+
 build=(--file Dockerfile --target prebuilt --build-arg "OPERATOR=$operator" --build-arg "RUN_AS=$run_as" --tag "$image" "$dist/bin")
 mkdir -p "$dist/images"
 rm -f "$archive"
