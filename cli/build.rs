@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// An operator has one of these files.
+/// An operator has one or both of these files.
 const RIGHTS: [&str; 2] = ["cluster-role.yaml", "roles.yaml"];
 
 fn main() -> Result<()> {
@@ -18,15 +18,18 @@ fn main() -> Result<()> {
     for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))? {
         let entry = entry.context("cannot list the manifests")?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let roles = RIGHTS.map(|file| entry.path().join(file)).into_iter().find(|path| path.is_file());
-        if let Some(roles) = roles.filter(|_| name.ends_with("-operator")) {
+        let roles = RIGHTS.map(|file| entry.path().join(file)).into_iter().filter(|path| path.is_file());
+        let roles: Vec<PathBuf> = roles.filter(|_| name.ends_with("-operator")).collect();
+        if !roles.is_empty() {
             rows.push((name, roles));
         }
     }
     rows.sort();
     let mut table = String::new();
     for (name, roles) in rows {
-        writeln!(table, "    ({name:?}, include_str!({:?})),", roles.to_string_lossy())?;
+        let texts: Vec<String> =
+            roles.iter().map(|path| format!("include_str!({:?})", path.to_string_lossy())).collect();
+        writeln!(table, "    ({name:?}, &[{}]),", texts.join(", "))?;
     }
     let out = std::env::var_os("OUT_DIR").map(PathBuf::from).context("OUT_DIR is not set")?;
     fs::write(out.join("roles.rs"), format!("&[\n{table}]\n")).context("cannot write the table of roles")

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::words::nearest;
 
-const ROLES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/roles.rs"));
+const ROLES: &[(&str, &[&str])] = include!(concat!(env!("OUT_DIR"), "/roles.rs"));
 const SUFFIXES: [&str; 2] = ["-operator", "-controller"];
 /// Namespace of a Role without one, see `manifests/components/namespaced`.
 const HOME: &str = "kube-system";
@@ -74,11 +74,17 @@ pub fn operators(names: &[String]) -> Result<Vec<&'static str>> {
 }
 
 pub(super) fn of_manifest(operator: &str) -> Result<Vec<Role>> {
-    let (_, text) = ROLES.iter().find(|(name, _)| *name == operator).context("unknown operator")?;
+    let (_, texts) = ROLES.iter().find(|(name, _)| *name == operator).context("unknown operator")?;
     let of = || format!("cannot read the roles of {operator}");
-    let objects: Vec<Value> = serde_yaml::from_multiple(text).with_context(of)?;
-    let roles = objects.into_iter().filter(|object| object["kind"] != "RoleBinding");
-    roles.map(|role| Role::read(role).with_context(of)).collect()
+    let mut roles = Vec::new();
+    for text in *texts {
+        let objects: Vec<Value> = serde_yaml::from_multiple(text).with_context(of)?;
+        let objects = objects.into_iter().filter(|object| object["kind"] != "RoleBinding");
+        for object in objects {
+            roles.push(Role::read(object).with_context(of)?);
+        }
+    }
+    Ok(roles)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -201,6 +207,12 @@ mod tests {
                 assert_eq!(missing(&rules, &rules), [], "{operator}");
             }
         }
+    }
+
+    #[test]
+    fn an_operator_has_the_roles_of_both_of_its_files() {
+        let roles = of_manifest("storageversion-garbage-collector-operator").unwrap();
+        assert_eq!(roles.iter().map(Role::kind).collect::<Vec<_>>(), ["ClusterRole", "Role"]);
     }
 
     #[test]

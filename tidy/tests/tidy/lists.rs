@@ -9,7 +9,7 @@ use facts::Memory;
 use serde_json::{Value, json};
 
 use crate::families::FAMILIES;
-use crate::operators::rights;
+use crate::operators::{HOME, rights};
 use crate::tree::{self, read, write};
 use crate::upstream::CONTROLLERS;
 
@@ -100,14 +100,12 @@ fn port(operator: &str) -> String {
     format!("  - {{target: {{kind: DaemonSet, labelSelector: app.kubernetes.io/name={operator}}}, patch: '{patch}'}}")
 }
 
-/// The namespace of a Role that names none: see `manifests/components/namespaced`.
-const HOME: &str = "kube-system";
-
 /// The patches that take from an operator's roles every verb but those that change nothing, a line each.
 fn read_only(operator: &str) -> String {
-    let path = rights(operator).unwrap_or_else(|| panic!("{operator}: has no roles"));
-    let roles: Vec<Value> = serde_yaml::from_multiple(&read(&path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let roles = roles.into_iter().filter(|object| object["kind"] != "RoleBinding");
+    let read = |path: String| -> Vec<Value> {
+        serde_yaml::from_multiple(&read(&path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    let roles = rights(operator).into_iter().flat_map(read).filter(|object| object["kind"] != "RoleBinding");
     roles.map(|role| read_only_role(operator, role)).collect::<Vec<String>>().join("\n")
 }
 

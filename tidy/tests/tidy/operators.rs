@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use facts::{Facts, Names, Queue};
 use serde_json::Value;
 
+use crate::families::FAMILIES;
 use crate::tree::{self, File, exists, list, read};
 use crate::upstream::CONTROLLERS;
 
@@ -12,9 +13,12 @@ use crate::upstream::CONTROLLERS;
 const ROOMS: [&str; 8] = ["facts", "flags", "objects", "controller", "observe", "plan", "apply", "status"];
 /// Rooms that only some have: upstream's own metrics, memory between syncs, and a graph in place of a plan.
 const MORE_ROOMS: [&str; 3] = ["metrics", "memory", "graph"];
-/// The files with an operator's rights, of which it has one.
+/// The files with an operator's rights, of which it has one or both.
 const RIGHTS: [&str; 2] = ["cluster-role.yaml", "roles.yaml"];
 const HEADINGS: [&str; 7] = ["Owns", "Watches", "Writes", "Flags", "Metrics", "Events", "Differences from upstream"];
+
+/// The namespace of operators, and of a Role that names none: see `manifests/components/namespaced`.
+pub(crate) const HOME: &str = "kube-system";
 
 /// What a role that is for every kind may do to them, beside it.
 const POLICY: &str = "policy.yaml";
@@ -34,7 +38,7 @@ fn check_rooms(operator: &str) -> Vec<String> {
     let is_shared =
         |room: &str| shared.iter().any(|line| line.split(|c: char| !c.is_alphanumeric()).any(|w| w == room));
     // An operator that may write no status has none to work out.
-    let writes_status = rights(operator).is_some_and(|path| read(&path).contains("/status"));
+    let writes_status = rights(operator).iter().any(|path| read(path).contains("/status"));
     let is_needed = |room: &&&str| **room != "status" || writes_status;
     let missing = ROOMS.iter().filter(is_needed);
     let missing = missing.filter(|room| !exists(&format!("{src}/{room}.rs")) && !is_shared(room));
@@ -149,26 +153,27 @@ fn check_queues(operator: &str, facts: &Facts, sources: &[File]) -> Option<Strin
         .then(|| format!("operators/{operator}: sets up other queues than those of FACTS"))
 }
 
-/// The file with an operator's rights: a ClusterRole or, where it acts in single namespaces only, Roles.
-pub(crate) fn rights(operator: &str) -> Option<String> {
-    let paths = RIGHTS.map(|name| format!("manifests/{operator}/{name}"));
-    let mut there = paths.into_iter().filter(|path| exists(path));
-    there.next().filter(|_| there.next().is_none())
+/// The files with an operator's rights: its ClusterRole, and its Roles in single namespaces.
+pub(crate) fn rights(operator: &str) -> Vec<String> {
+    RIGHTS.iter().map(|name| format!("manifests/{operator}/{name}")).filter(|path| exists(path)).collect()
 }
 
 /// The beginning of every operator's kustomization. More may follow, such as patches for flags of its own.
-fn kustomization(operator: &str, rights: &str, has_policy: bool) -> String {
+fn kustomization(operator: &str, rights: &[String], has_policy: bool) -> String {
     let prefix = operator.strip_suffix("operator").unwrap_or(operator);
     let policy = if has_policy { format!("  - {POLICY}\n") } else { String::new() };
-    let component = if rights == "cluster-role.yaml" { "cluster-wide" } else { "namespaced" };
+    let component = |file: &str| if file == "cluster-role.yaml" { "cluster-wide" } else { "namespaced" };
+    let files = || rights.iter().filter_map(|path| path.rsplit('/').next());
+    let resources: Vec<String> = files().map(|file| format!("  - {file}\n")).collect();
+    let components: Vec<String> = files().map(|file| format!("  - ../components/{}\n", component(file))).collect();
+    let (resources, components) = (resources.concat(), components.concat());
     format!(
         "apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namePrefix: {prefix}
 resources:
   - ../base
-  - {rights}
-{policy}labels:
+{resources}{policy}labels:
   - pairs:
       app.kubernetes.io/name: {operator}
     includeSelectors: true
@@ -176,25 +181,25 @@ images:
   - name: operators.local/operator
     newName: operators.local/{operator}
 components:
-  - ../components/{component}
-"
+{components}"
     )
 }
 
 fn check_manifests(operator: &str) -> Vec<String> {
     let folder = format!("manifests/{operator}");
     let path = format!("{folder}/kustomization.yaml");
-    let Some(rights) = rights(operator).filter(|_| exists(&path)) else {
+    let rights = rights(operator);
+    if rights.is_empty() || !exists(&path) {
         return vec![format!("{folder}: needs a kustomization.yaml, and a {}", RIGHTS.join(" or a "))];
-    };
+    }
     let mut complaints = Vec::new();
-    let file = rights.rsplit('/').next().unwrap_or_default();
     let policy = format!("{folder}/{POLICY}");
-    if !read(&path).starts_with(&kustomization(operator, file, exists(&policy))) {
+    if !read(&path).starts_with(&kustomization(operator, &rights, exists(&policy))) {
         complaints.push(format!("{path}: does not begin as the others do"));
     }
-    complaints.extend(check_roles(&rights, &read(&rights)));
-    complaints.extend(check_policy(operator, exists(&policy).then(|| read(&policy)).as_deref(), &read(&rights)));
+    complaints.extend(rights.iter().flat_map(|path| check_roles(path, &read(path))));
+    let text: Vec<String> = rights.iter().map(|path| read(path)).collect();
+    complaints.extend(check_policy(operator, exists(&policy).then(|| read(&policy)).as_deref(), &text.join("---\n")));
     complaints
 }
 
@@ -250,11 +255,9 @@ fn check_roles(path: &str, text: &str) -> Vec<String> {
         Err(error) => return vec![format!("{path}: {error}")],
     };
     let is_a = |object: &Value, kind: &str| object["kind"] == kind && object["metadata"]["name"] == "operator";
-    let mut complaints = Vec::new();
+    let mut complaints = check_references(path, &objects);
     if path.ends_with("/cluster-role.yaml") {
-        // What it needs in one namespace alone stands behind that.
-        let is_local = |object: &Value| is_a(object, "Role") || is_a(object, "RoleBinding");
-        if !matches!(&objects[..], [role, local @ ..] if is_a(role, "ClusterRole") && local.iter().all(is_local)) {
+        if !matches!(&objects[..], [role] if is_a(role, "ClusterRole")) {
             complaints.push(format!("{path}: is no ClusterRole called operator"));
         }
     } else if !objects.iter().all(|object| is_a(object, "Role") || is_a(object, "RoleBinding")) {
@@ -263,6 +266,28 @@ fn check_roles(path: &str, text: &str) -> Vec<String> {
     let rules = objects.iter().flat_map(|object| object["rules"].as_array().into_iter().flatten());
     if rules.flat_map(|rule| rule["verbs"].as_array().into_iter().flatten()).any(|verb| verb == "*") {
         complaints.push(format!("{path}: allows every verb"));
+    }
+    complaints
+}
+
+/// Roles name neither the operator's namespace nor its account with the prefix: kustomize could not rename or move them.
+/// A binding in another namespace has to say where the account is.
+fn check_references(path: &str, objects: &[Value]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for object in objects {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let namespace = object["metadata"]["namespace"].as_str();
+        if namespace == Some(HOME) {
+            complaints.push(format!("{path}: a {kind} names the namespace {HOME}"));
+        }
+        for subject in object["subjects"].as_array().into_iter().flatten() {
+            if subject["name"] != "operator" {
+                complaints.push(format!("{path}: a {kind} is for the account {}, not for operator", subject["name"]));
+            }
+            if subject["namespace"].is_string() != namespace.is_some() {
+                complaints.push(format!("{path}: a {kind} names a namespace in one of two places"));
+            }
+        }
     }
     complaints
 }
@@ -324,6 +349,17 @@ fn every_operator_has_upstreams_names() {
 #[test]
 fn every_operator_has_manifests() {
     crate::none(tree::operators().iter().flat_map(|operator| check_manifests(operator)));
+}
+
+#[test]
+fn every_process_has_roles_for_the_account_that_kustomize_names() {
+    let files: Vec<File> =
+        ["groups", "one-process"].iter().flat_map(|of| tree::files(&format!("manifests/{of}"), "/role.yaml")).collect();
+    assert_eq!(files.len(), FAMILIES.len() + 1);
+    crate::none(files.iter().flat_map(|File { path, text }| match serde_yaml::from_multiple::<Value>(text) {
+        Ok(objects) => check_references(path, &objects),
+        Err(error) => vec![format!("{path}: {error}")],
+    }));
 }
 
 #[test]
@@ -425,10 +461,47 @@ fn roles_that_are_not_as_the_others_are_seen() {
     let unnamed = ["m/cluster-role.yaml: is no ClusterRole called operator"];
     assert_eq!(check_roles(path, &role.replace("name: operator", "name: x")), unnamed);
     assert_eq!(check_roles(path, &format!("{role}---\n{role}")), unnamed);
+    assert_eq!(check_roles(path, &format!("{role}---\n{}", role.replace("ClusterRole", "Role"))), unnamed);
     let (path, one) = ("m/roles.yaml", role.replace("ClusterRole", "Role"));
     let both = format!("{one}---\n{}", one.replace("Role", "RoleBinding"));
     assert!(check_roles(path, &both).is_empty());
     assert_eq!(check_roles(path, &both.replace("get", "'*'")), ["m/roles.yaml: allows every verb"]);
     let more = ["m/roles.yaml: has more than Roles and RoleBindings called operator"];
     assert_eq!(check_roles(path, &format!("{both}---\n{role}")), more);
+}
+
+#[test]
+fn roles_that_kustomize_cannot_rename_or_move_are_seen() {
+    let check = |namespace: &str, name: &str, of_subject: &str| {
+        let text = format!(
+            "kind: RoleBinding\nmetadata: {{name: operator{namespace}}}\nsubjects: [{{name: {name}{of_subject}}}]\n"
+        );
+        check_references("m/roles.yaml", &serde_yaml::from_multiple::<Value>(&text).unwrap())
+    };
+    let (home, public) = (", namespace: kube-system", ", namespace: kube-public");
+    assert!(check("", "operator", "").is_empty());
+    assert!(check(public, "operator", home).is_empty());
+    assert_eq!(check(home, "operator", home), ["m/roles.yaml: a RoleBinding names the namespace kube-system"]);
+    let literal = r#"m/roles.yaml: a RoleBinding is for the account "a-operator", not for operator"#;
+    assert_eq!(check("", "a-operator", ""), [literal]);
+    let one = ["m/roles.yaml: a RoleBinding names a namespace in one of two places"];
+    assert_eq!(check("", "operator", home), one);
+    assert_eq!(check(public, "operator", ""), one);
+}
+
+#[test]
+fn a_kustomization_has_a_component_for_each_file_of_rights() {
+    let of = |files: &[&str]| {
+        let rights: Vec<String> = files.iter().map(|file| format!("manifests/a-operator/{file}")).collect();
+        kustomization("a-operator", &rights, false)
+    };
+    let parts = |text: &str, files: &str, components: &str| {
+        assert!(text.contains(&format!("resources:\n  - ../base\n{files}labels:")), "{text}");
+        assert!(text.ends_with(&format!("components:\n{components}")), "{text}");
+    };
+    let (wide, single) = ("  - cluster-role.yaml\n", "  - roles.yaml\n");
+    let (of_wide, of_single) = ("  - ../components/cluster-wide\n", "  - ../components/namespaced\n");
+    parts(&of(&["cluster-role.yaml"]), wide, of_wide);
+    parts(&of(&["roles.yaml"]), single, of_single);
+    parts(&of(&RIGHTS), &format!("{wide}{single}"), &format!("{of_wide}{of_single}"));
 }
