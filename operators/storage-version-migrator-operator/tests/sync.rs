@@ -365,6 +365,24 @@ fn an_expired_token_begins_the_list_again() {
 }
 
 #[test]
+fn a_first_page_that_has_expired_is_listed_again() {
+    test(async {
+        let server = serving();
+        add_widgets(&server, 3);
+        server.add(&migration("a"));
+        // The version is set after a list of no object.
+        let held = server.on("list", "widgets").hold();
+        let running = Running::start::<StorageVersionMigratorOperator>(&server, &[]);
+        held.arrived().await;
+        let expired = server.on("list", "widgets").times(3).answer(410, "Expired", "too old");
+        held.release();
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!((conditions(&server, KIND, "a"), expired.count()), (DONE.map(str::to_owned).to_vec(), 3));
+        assert_eq!(server.count(&format!("patch {KIND} a")), 0, "there is no progress to forget");
+    });
+}
+
+#[test]
 fn a_resource_that_nothing_serves_fails_its_migration_after_a_minute() {
     test(async {
         let server = serving();

@@ -114,8 +114,9 @@ async fn page(control: &Control, resource: &Resource, token: &str) -> Result<Pag
     match control.list_page(resource, Selection::default(), Accept::Metadata, token, each).await {
         Ok(Rest { token, objects: left }) => Ok(Page::Objects { objects, token, left }),
         // A token that nobody gave is a bad request.
-        Err(error) if error.is_gone() || (error.code() == Some(400) && !token.is_empty()) => Ok(Page::Expired),
-        Err(error) if is_final(&error) => Ok(Page::Refused(error.to_string())),
+        Err(error) if !token.is_empty() && (error.is_gone() || error.code() == Some(400)) => Ok(Page::Expired),
+        // The first page has no token that could be dropped: the sync is retried.
+        Err(error) if is_final(&error) && !error.is_gone() => Ok(Page::Refused(error.to_string())),
         Err(error) => Err(error),
     }
 }
