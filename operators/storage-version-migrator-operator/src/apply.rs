@@ -22,7 +22,7 @@ use crate::objects::progress::{PROGRESS, Progress};
 use crate::objects::{Migration, STORAGE_VERSION_MIGRATIONS};
 use crate::observe::Observed;
 use crate::observe::live::{Target, is_final};
-use crate::plan::{Plan, Then, failure_message, is_milestone};
+use crate::plan::{Plan, Then, failure_message};
 
 /// How many objects are rewritten at the same time. A conversion webhook may be slow, and is not to be flooded.
 const AT_ONCE: usize = 20;
@@ -99,15 +99,16 @@ impl Writer {
     }
 
     async fn go_on(&self, migration: &Migration, then: Then) -> anyhow::Result<Outcome> {
-        if then.is_last {
+        let Then { progress, left, is_last, is_milestone } = then;
+        if is_last {
             return Ok(Outcome::Succeeded);
         }
-        if is_milestone(migration.progress().objects, &then) {
-            let (objects, left) = (then.progress.objects, then.left.map(|left| format!(", {left} left")));
+        if is_milestone {
+            let (objects, left) = (progress.objects, left.map(|left| format!(", {left} left")));
             let message = format!("Objects of {} so far: {objects}{}", migration.target, left.unwrap_or_default());
             self.ctx.event(PlannedEvent::normal(migration.reference(), IN_PROGRESS_REASON, message));
         }
-        self.note(migration, &then.progress).await?;
+        self.note(migration, &progress).await?;
         Ok(Outcome::GoesOn)
     }
 

@@ -59,6 +59,8 @@ pub struct Then {
     /// How many objects follow, where the apiserver says so.
     pub left: Option<u64>,
     pub is_last: bool,
+    /// Whether a person should hear how far it has come.
+    pub is_milestone: bool,
 }
 
 /// Why a migration fails before it rewrites anything.
@@ -167,17 +169,17 @@ fn plan_page(migration: &Migration, resource: &Resource, page: &Page) -> Plan {
     }
     let before = migration.progress();
     let seen = u64::try_from(all.len()).unwrap_or(u64::MAX);
-    let progress = Progress { token: token.clone(), objects: before.objects.saturating_add(seen), ..before };
-    let then = Then { progress, left: *left, is_last: token.is_empty() };
-    Plan::Rewrite { resource: resource.clone(), objects, then }
+    let after = before.objects.saturating_add(seen);
+    let is_last = token.is_empty();
+    let is_milestone = !is_last && is_milestone(before.objects, after, *left);
+    let progress = Progress { token: token.clone(), objects: after, ..before };
+    Plan::Rewrite { resource: resource.clone(), objects, then: Then { progress, left: *left, is_last, is_milestone } }
 }
 
-/// Whether a person should hear how far a migration has come: once for each tenth of its objects or, where their number is
-/// not known, for each hundred thousand.
-pub fn is_milestone(before: u64, then: &Then) -> bool {
-    let after = then.progress.objects;
-    let step = then.left.map_or(100_000, |left| after.saturating_add(left).div_ceil(10).max(1));
-    !then.is_last && before / step < after / step
+/// Whether a tenth of all objects has been passed or, where their number is not known, a hundred thousand.
+fn is_milestone(before: u64, after: u64, left: Option<u64>) -> bool {
+    let step = left.map_or(100_000, |left| after.saturating_add(left).div_ceil(10).max(1));
+    before / step < after / step
 }
 
 impl fmt::Display for Plan {
