@@ -117,8 +117,7 @@ pub fn judge(
     let (estimate_seconds, error) = if grace_seconds != 0 {
         (grace_seconds, None)
     } else if finalizers.is_empty() {
-        let Resource { group, version, plural, .. } = &kind.resource;
-        let gvr = format!("{group}/{version}, Resource={plural}");
+        let gvr = kind.resource.gvr();
         (0, Some(format!("unexpected items still remain in namespace: {namespace} for gvr: {gvr}")))
     } else {
         (FINALIZER_SECONDS, None)

@@ -57,6 +57,12 @@ impl Resource {
         }
     }
 
+    /// As Go prints a `GroupVersionResource`: `apps/v1, Resource=deployments`, and `/v1, Resource=pods` of the core group.
+    pub fn gvr(&self) -> String {
+        let Self { group, version, plural, kind: _, namespaced: _ } = self;
+        format!("{group}/{version}, Resource={plural}")
+    }
+
     /// The path of the collection: of one namespace, or with `""` of all.
     pub fn collection_path(&self, namespace: &str) -> String {
         let Self { group, version, plural, .. } = self;

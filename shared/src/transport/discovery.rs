@@ -195,7 +195,7 @@ pub(crate) async fn versions_of(client: &Client, group: &str) -> Result<Vec<Stri
     }
 }
 
-fn group_version(group: &str, version: &str) -> String {
+pub(crate) fn group_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 

@@ -54,14 +54,11 @@ impl Kinds {
         if let Some(known) = known {
             return Ok(known);
         }
-        for version in control.versions_of(group).await? {
-            let api_version = if group.is_empty() { version } else { format!("{group}/{version}") };
-            if let Some(resource) = control.group_version(&api_version).await?.resource_of(kind) {
-                self.state().resources.insert(key, resource.clone());
-                return Ok(resource);
-            }
-        }
-        Err(Unknown::NotServed(format!("no matches for kind {kind:?} in group {group:?}")))
+        let Some(resource) = control.find_in_group(group, |version| version.resource_of(kind)).await? else {
+            return Err(Unknown::NotServed(format!("no matches for kind {kind:?} in group {group:?}")));
+        };
+        self.state().resources.insert(key, resource.clone());
+        Ok(resource)
     }
 
     /// Upstream: `PreferredVersion`, `staging/src/k8s.io/metrics/pkg/client/custom_metrics/discovery.go`.

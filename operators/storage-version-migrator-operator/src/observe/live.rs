@@ -6,6 +6,7 @@ use shared::api::object::{Key, ResourceVersion};
 use shared::api::resource::Resource;
 use shared::transport::api_error::ApiError;
 use shared::transport::client::Accept;
+use shared::transport::discovery::GroupVersion;
 use shared::working::control::{Control, Preconditions, Rest, Selection};
 
 use super::{Observed, ObservedResource};
@@ -153,7 +154,7 @@ pub(crate) async fn version(
             let namespace = if resource.namespaced { NO_NAMESPACE } else { "" };
             let version = control.latest_version(&resource, namespace).await;
             let version =
-                version.with_context(|| format!("error getting latest resourceVersion for {}", name(&resource)))?;
+                version.with_context(|| format!("error getting latest resourceVersion for {}", resource.gvr()))?;
             ServedVersion::In { resource, version }
         }
     };
@@ -169,22 +170,11 @@ struct Found {
 ///
 /// Upstream: `resourceFor` and `isResourceMigratable`, `pkg/controller/storageversionmigrator/resourceversion.go`.
 async fn find(control: &Control, GroupResource { group, resource }: &GroupResource) -> anyhow::Result<Option<Found>> {
-    let versions = control.versions_of(group).await.context("cannot discover the versions of the group")?;
-    for version in versions {
-        let api_version = if group.is_empty() { version } else { format!("{group}/{version}") };
-        let document = control.group_version(&api_version).await.context("cannot discover the resource")?;
-        if let Some(found) = document.resource_named(resource) {
-            let is_migratable = document.has_verbs(resource, &REQUIRED_VERBS);
-            return Ok(Some(Found { resource: found, is_migratable }));
-        }
-    }
-    Ok(None)
-}
-
-/// As Go prints a `GroupVersionResource`.
-pub fn name(resource: &Resource) -> String {
-    let Resource { group, version, plural, kind: _, namespaced: _ } = resource;
-    format!("{group}/{version}, Resource={plural}")
+    let find = |version: &GroupVersion| {
+        let found = version.resource_named(resource)?;
+        Some(Found { resource: found, is_migratable: version.has_verbs(resource, &REQUIRED_VERBS) })
+    };
+    control.find_in_group(group, find).await.context("cannot discover the resource")
 }
 
 /// Whether the apiserver would refuse the same request again, however often it is sent. A resource that is not served any

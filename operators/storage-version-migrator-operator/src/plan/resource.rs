@@ -20,7 +20,7 @@ use super::{Failure, unserved};
 use crate::objects::definition::{self, Definition};
 use crate::objects::{Migration, State};
 use crate::observe::ObservedResource;
-use crate::observe::live::{REQUIRED_VERBS, ServedVersion, name};
+use crate::observe::live::{REQUIRED_VERBS, ServedVersion};
 
 pub type Next = decisions::Next<Unknown, Plan>;
 
@@ -269,14 +269,14 @@ fn plan_version(migration: &Arc<Migration>, served: Option<&ServedVersion>, now:
             None => fail("resource does not exist in discovery".to_owned(), Failure::NotServed),
         },
         Some(ServedVersion::Unmigratable(resource)) => {
-            let (resource, verbs) = (name(resource), REQUIRED_VERBS.join(" "));
+            let (resource, verbs) = (resource.gvr(), REQUIRED_VERBS.join(" "));
             let message = format!("resource {resource:?} does not support discovery operations: [{verbs}]");
             fail(message, Failure::Unmigratable)
         }
         Some(ServedVersion::In { resource, version }) if *version == ResourceVersion::default() => {
             let message = format!(
                 "latest resourceVersion for {} is not valid: resource version is not well formed: {version}",
-                name(resource)
+                resource.gvr()
             );
             fail(message, Failure::BadVersion)
         }

@@ -11,7 +11,7 @@ use crate::api::object::{Key, ResourceVersion, Uid};
 use crate::api::resource::Resource;
 use crate::transport::api_error::ApiError;
 use crate::transport::client::Accept;
-use crate::transport::discovery::{self, GroupVersion};
+use crate::transport::discovery::{self, GroupVersion, group_version};
 use crate::transport::pages::{Rest, Selection, each_of, latest_version, page_of_long_list};
 
 impl Control {
@@ -49,6 +49,21 @@ impl Control {
     /// The resources that the apiserver serves in this group version at the moment.
     pub async fn group_version(&self, api_version: &str) -> Result<GroupVersion, ApiError> {
         GroupVersion::read(&self.client, api_version).await
+    }
+
+    /// What `find` gives for the first version of this group in which it finds something, the preferred one first.
+    pub async fn find_in_group<T>(
+        &self,
+        group: &str,
+        find: impl Fn(&GroupVersion) -> Option<T>,
+    ) -> Result<Option<T>, ApiError> {
+        for version in self.versions_of(group).await? {
+            let found = find(&self.group_version(&group_version(group, &version)).await?);
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
     /// Lists the selected objects of one namespace (`""` for all), and passes each on as it comes: no more than a page is
