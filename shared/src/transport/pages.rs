@@ -32,8 +32,8 @@ pub struct Selection<'a> {
 pub struct Rest {
     /// Asks for the next page; `""` after the last one.
     pub token: String,
-    /// How many objects there were, where the apiserver says so.
-    pub objects: Option<u64>,
+    /// How many objects follow, where the apiserver says so.
+    pub left: Option<u64>,
 }
 
 pub(crate) async fn each_of<T: DeserializeOwned>(
@@ -127,7 +127,7 @@ impl Pages<'_> {
         for item in page.items {
             each(item.read().map_err(&unread)?);
         }
-        Ok(Rest { token: page.metadata.token, objects: page.metadata.remaining_item_count })
+        Ok(Rest { token: page.metadata.token, left: page.metadata.remaining_item_count })
     }
 }
 
@@ -247,7 +247,7 @@ mod tests {
             let client = client(move |_| loopback::answer(200, body.clone())).await;
             let (selection, accept) = (Selection::default(), Accept::Metadata);
             let rest = page_of_long_list(&client, &PODS, selection, accept, "", |_: Value| {}).await.unwrap();
-            assert_eq!(rest, Rest { token: "next".to_owned(), objects: Some(7) });
+            assert_eq!(rest, Rest { token: "next".to_owned(), left: Some(7) });
             assert_eq!(latest_version(&client, &PODS, "a").await.unwrap(), ResourceVersion(12));
         }
     }

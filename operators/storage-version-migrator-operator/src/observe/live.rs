@@ -113,7 +113,7 @@ async fn page(control: &Control, resource: &Resource, token: &str) -> Result<Pag
     let mut objects = Vec::new();
     let each = |object: RawObject| objects.push(object.into());
     match control.list_page(resource, Selection::default(), Accept::Metadata, token, each).await {
-        Ok(Rest { token, objects: left }) => Ok(Page::Objects { objects, token, left }),
+        Ok(Rest { token, left }) => Ok(Page::Objects { objects, token, left }),
         // A token that nobody gave is a bad request.
         Err(error) if !token.is_empty() && (error.is_gone() || error.code() == Some(400)) => Ok(Page::Expired),
         // The first page has no token that could be dropped: the sync is retried.
