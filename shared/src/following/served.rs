@@ -21,6 +21,8 @@ const RETRY: Duration = Duration::from_secs(5);
 /// The repeated check.
 pub(crate) struct Served<F> {
     client: Client,
+    /// What logs call these resources.
+    name: String,
     resources: Vec<Resource>,
     follow: F,
     ready: watch::Sender<Progress>,
@@ -29,9 +31,14 @@ pub(crate) struct Served<F> {
 impl<F: FnMut(Option<&Resource>)> Served<F> {
     /// The task, and the progress of its first check. `follow` gets the first of `resources` that is served, after the
     /// first check and after each change.
-    pub(crate) fn new(client: Client, resources: Vec<Resource>, follow: F) -> (Self, watch::Receiver<Progress>) {
+    pub(crate) fn new(
+        client: Client,
+        name: String,
+        resources: Vec<Resource>,
+        follow: F,
+    ) -> (Self, watch::Receiver<Progress>) {
         let (ready, is_ready) = watch::channel(Progress::default());
-        (Self { client, resources, follow, ready }, is_ready)
+        (Self { client, name, resources, follow, ready }, is_ready)
     }
 
     /// Checks for as long as the future is polled.
@@ -48,7 +55,7 @@ impl<F: FnMut(Option<&Resource>)> Served<F> {
                     PERIOD
                 }
                 Err(error) => {
-                    tracing::warn!(resources = self.names(), %error, "cannot discover the served resource");
+                    tracing::warn!(resources = self.name, %error, "cannot discover the served resource");
                     RETRY
                 }
             };
@@ -61,13 +68,9 @@ impl<F: FnMut(Option<&Resource>)> Served<F> {
 
     fn note(&mut self, served: Option<&Resource>) {
         let version = served.map_or_else(|| "none".to_owned(), Resource::api_version);
-        tracing::debug!(resources = self.names(), version, "served resource changed");
+        tracing::debug!(resources = self.name, version, "served resource changed");
         (self.follow)(served);
         self.ready.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
-    }
-
-    fn names(&self) -> String {
-        self.resources.first().map(ToString::to_string).unwrap_or_default()
     }
 }
 

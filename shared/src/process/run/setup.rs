@@ -236,9 +236,10 @@ impl Setup {
     /// Calls this on every replica before work starts and at each change, with the first of these resources that the
     /// apiserver serves, or with none.
     pub fn when_served(&mut self, resources: &[Resource], follow: impl FnMut(Option<&Resource>) + Send + 'static) {
-        let name = resources.iter().map(ToString::to_string).next().unwrap_or_default();
-        let (served, ready) = Served::new(self.client.clone(), resources.to_vec(), follow);
-        self.run(format!("served/{name}"), ready, served.run());
+        let name = resources.first().map(ToString::to_string).unwrap_or_default();
+        let check = format!("served/{name}");
+        let (served, ready) = Served::new(self.client.clone(), name, resources.to_vec(), follow);
+        self.run(check, ready, served.run());
     }
 
     fn watch_on_demand<T: Object>(&mut self, informer: Informer<T>, wanted: &[(&Need, Extent)]) {
