@@ -1,10 +1,8 @@
 //! Executes the plan of a resource: at most one write of its definition's status, and then one of a migration's.
 
 use anyhow::Context;
-use jiff::Timestamp;
-use serde::{Serialize, Serializer};
 use serde_json::json;
-use shared::api::object::{Key, ResourceVersion};
+use shared::api::object::Key;
 use shared::api::time::Time;
 use shared::working::context::ControllerContext;
 use shared::working::control::{KeyControl, Patch};
@@ -31,16 +29,17 @@ impl ResourceWriter {
             Plan::Keep(_) => {}
             Plan::Start { migration, waiting: _, definition } => {
                 self.change(control, definition).await?;
-                write(control, &migration, &ConditionPatch::running(now)).await?;
-                tracing::info!(migration = %migration.metadata.key, resource = %migration.target, "migration started");
+                if write(control, &migration, &ConditionPatch::running(now)).await? {
+                    tracing::info!(migration = %migration.metadata.key, resource = %migration.target, "migration started");
+                }
             }
             Plan::Finish { migration, definition } => {
                 self.change(control, definition).await?;
                 write(control, &migration, &ConditionPatch::completed(migration.metadata.generation, now)).await?;
             }
             Plan::SetVersion { migration, version } => {
-                let written = write_status(control, &migration, &VersionPatch::new(version)).await;
-                written.context("cannot write the version")?;
+                let status = json!({ "status": { "resourceVersion": version } });
+                write_status(control, &migration, &status).await.context("cannot write the version")?;
             }
             Plan::Wait { migration: _, left } => return Ok(Requeue::After(left, "a resource that is not served yet")),
             Plan::Fail { migration, message, why: _ } => {
@@ -54,56 +53,23 @@ impl ResourceWriter {
     /// store another version.
     async fn change(&self, control: KeyControl<'_>, change: Option<DefinitionChange>) -> anyhow::Result<()> {
         let Some(change) = change else { return Ok(()) };
-        let patch = Patch::apply(FIELD_MANAGER, &DefinitionPatch::new(&change, self.ctx.now())).on_status();
-        let (key, preconditions) = (&change.key, change.preconditions);
-        let applied = control.patch(&CUSTOM_RESOURCE_DEFINITIONS, key, preconditions, patch).await;
+        let DefinitionChange { key, preconditions, generation, condition, stored_versions } = change;
+        let (status, reason, message) = condition.texts();
+        let condition = json!({
+            "type": STORAGE_MIGRATING, "status": status, "reason": reason, "message": message,
+            "lastTransitionTime": Time::of(self.ctx.now()), "observedGeneration": generation,
+        });
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": key.name() },
+            "status": { "conditions": [condition], "storedVersions": stored_versions },
+        });
+        let patch = Patch::apply(FIELD_MANAGER, &definition).on_status();
+        let applied = control.patch(&CUSTOM_RESOURCE_DEFINITIONS, &key, preconditions, patch).await;
         applied.context("cannot apply the condition StorageMigrating").map(drop)
     }
 }
 
-async fn write(control: KeyControl<'_>, migration: &Migration, condition: &ConditionPatch<'_>) -> anyhow::Result<()> {
-    write_status(control, migration, condition).await.context("cannot write the condition").map(drop)
-}
-
-/// The version up to which a migration rewrites objects.
-struct VersionPatch(ResourceVersion);
-
-impl VersionPatch {
-    fn new(version: ResourceVersion) -> Self {
-        Self(version)
-    }
-}
-
-impl Serialize for VersionPatch {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        json!({ "status": { "resourceVersion": self.0 } }).serialize(serializer)
-    }
-}
-
-/// The fields that are applied to a CustomResourceDefinition.
-pub struct DefinitionPatch<'a> {
-    change: &'a DefinitionChange,
-    time: Time,
-}
-
-impl<'a> DefinitionPatch<'a> {
-    pub fn new(change: &'a DefinitionChange, now: Timestamp) -> Self {
-        Self { change, time: Time::of(now) }
-    }
-}
-
-impl Serialize for DefinitionPatch<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let DefinitionChange { key, preconditions: _, generation, condition, stored_versions } = self.change;
-        let (status, reason, message) = condition.texts();
-        let condition = json!({
-            "type": STORAGE_MIGRATING, "status": status, "reason": reason, "message": message,
-            "lastTransitionTime": self.time, "observedGeneration": generation,
-        });
-        json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": key.name() },
-            "status": { "conditions": [condition], "storedVersions": stored_versions },
-        })
-        .serialize(serializer)
-    }
+/// Returns whether the migration still exists.
+async fn write(control: KeyControl<'_>, migration: &Migration, condition: &ConditionPatch<'_>) -> anyhow::Result<bool> {
+    write_status(control, migration, condition).await.context("cannot write the condition")
 }
