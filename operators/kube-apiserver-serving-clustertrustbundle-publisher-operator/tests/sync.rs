@@ -83,8 +83,7 @@ fn lines(writes: &[(&str, &str)]) -> Vec<String> {
 
 /// The decision of now about the signer, as asked by one of its bundles.
 fn now(running: &Running) -> Option<String> {
-    let keys = running.why(&format!("{PATH}{STRANGER}")).keys.into_iter();
-    keys.flat_map(|key| key.now).next().map(|stage| stage.text)
+    running.now(&format!("{PATH}{STRANGER}")).pop()
 }
 
 #[test]
@@ -290,8 +289,7 @@ fn why_says_what_is_wrong_before_it_is_read_anew() {
         running.pass(Duration::from_millis(5)).await;
         let reading = "reread the CA's bundle (the CA's bundle has other content)";
         assert_eq!(now(&running).as_deref(), Some(reading));
-        let decided = running.why(&format!("{PATH}{name}")).keys[0].last[0].stages.clone();
-        let decided: Vec<String> = decided.into_iter().map(|stage| stage.text).collect();
+        let decided = running.last(&format!("{PATH}{name}"));
         assert_eq!(decided, [reading, &format!("update {name} (the CA's bundle has other content)")]);
         assert!(running.why(&format!("{PATH}{OTHERS}")).keys.is_empty(), "it is another signer's");
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shared::api::resource::Resource;
-use shared::testing::apiserver::Server;
+use shared::testing::apiserver::{Rule, Server};
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, start_at_rest, survives_kills, test};
 use shared::testing::{ObjectBuilder, object};
@@ -92,9 +92,12 @@ fn stored_versions(server: &Server) -> Value {
     server.get("customresourcedefinitions", DEFINITION).unwrap()["status"]["storedVersions"].clone()
 }
 
-fn now(running: &Running, name: &str) -> Vec<String> {
-    let keys = running.why(&format!("{PATH}{name}")).keys.into_iter();
-    keys.flat_map(|key| key.now).map(|stage| stage.text).collect()
+/// Starts the operator, and stops it at its first patches of this resource, until the rule is released.
+async fn stopped_at(server: &Server, resource: &str) -> (Running, Rule) {
+    let held = server.on("patch", resource).hold();
+    let running = Running::start::<StorageVersionMigratorOperator>(server, &[]);
+    held.arrived().await;
+    (running, held)
 }
 
 #[test]
@@ -209,9 +212,7 @@ fn objects_that_were_written_since_are_left_alone() {
         let server = serving();
         add_widgets(&server, 600);
         server.add(&migration("a"));
-        let held = server.on("patch", KIND).once().hold();
-        let running = Running::start::<StorageVersionMigratorOperator>(&server, &[]);
-        held.arrived().await;
+        let (running, held) = stopped_at(&server, KIND).await;
         for number in 500..550 {
             server
                 .set_default("widgets", &format!("default/w{number:04}"), |widget| widget["spec"] = json!({ "a": 1 }));
@@ -230,9 +231,7 @@ fn an_object_that_is_written_or_deleted_at_the_same_time_fails_nothing() {
         let server = serving();
         add_widgets(&server, 3);
         server.add(&migration("a"));
-        let held = server.on("patch", "widgets").hold();
-        let running = Running::start::<StorageVersionMigratorOperator>(&server, &[]);
-        held.arrived().await;
+        let (running, held) = stopped_at(&server, "widgets").await;
         server.change("widgets", "default/w0000", |widget| widget["spec"] = json!({ "a": 1 }));
         server.delete("widgets", "default/w0001");
         server.delete("widgets", "default/w0002");
@@ -288,9 +287,7 @@ fn a_definition_that_changes_during_the_migration_keeps_its_stored_versions() {
         add_definition(&server);
         add_widgets(&server, 1);
         server.add(&migration("a"));
-        let held = server.on("patch", "widgets").hold();
-        let running = Running::start::<StorageVersionMigratorOperator>(&server, &[]);
-        held.arrived().await;
+        let (running, held) = stopped_at(&server, "widgets").await;
         server.change("customresourcedefinitions", DEFINITION, |definition| {
             definition["spec"]["versions"][0]["storage"] = true.into();
             definition["spec"]["versions"][1]["storage"] = false.into();
@@ -311,14 +308,12 @@ fn one_migration_of_a_resource_runs_at_a_time() {
             server.add(&migration(name));
         }
         server.add(&migration_of("c", "", "configmaps"));
-        let held = server.on("patch", "widgets").hold();
-        let running = Running::start::<StorageVersionMigratorOperator>(&server, &[]);
-        held.arrived().await;
+        let (running, held) = stopped_at(&server, "widgets").await;
         running.pass(Duration::from_secs(5)).await;
         assert_eq!(conditions(&server, KIND, "a"), ["Running=True MigrationRunning"]);
         assert_eq!(conditions(&server, KIND, "b"), [""; 0]);
         assert_eq!(conditions(&server, KIND, "c"), DONE, "it is of another resource");
-        assert_eq!(now(&running, "b"), ["nothing (not started)", "nothing (a is running)"]);
+        assert_eq!(running.now(&format!("{PATH}b")), ["nothing (not started)", "nothing (a is running)"]);
         held.release();
         running.at_rest().await;
         assert_eq!(conditions(&server, KIND, "b"), DONE);
@@ -333,9 +328,7 @@ fn a_running_migration_that_is_deleted_makes_room_for_the_next_one() {
         for name in ["a", "b"] {
             server.add(&migration(name));
         }
-        let held = server.on("patch", "widgets").hold();
-        let running = Running::start::<StorageVersionMigratorOperator>(&server, &[]);
-        held.arrived().await;
+        let (running, held) = stopped_at(&server, "widgets").await;
         server.delete(KIND, "a");
         held.release();
         running.at_rest().await;
@@ -352,9 +345,7 @@ fn an_expired_token_begins_the_list_again() {
         let server = serving();
         add_widgets(&server, 600);
         server.add(&migration("a"));
-        let held = server.on("patch", KIND).once().hold();
-        let running = Running::start::<StorageVersionMigratorOperator>(&server, &[]);
-        held.arrived().await;
+        let (running, held) = stopped_at(&server, KIND).await;
         server.on("list", "widgets").once().answer(410, "Expired", "too old");
         held.release();
         running.at_rest().await;
@@ -461,19 +452,16 @@ fn why_says_how_far_a_migration_has_come() {
         let server = serving();
         add_widgets(&server, 600);
         server.add(&migration("a"));
-        let running = Running::start::<StorageVersionMigratorOperator>(&server, &[]);
-        let held = server.on("patch", "widgets").hold();
-        held.arrived().await;
-        assert_eq!(
-            now(&running, "a"),
-            ["discover the resource (objects of widgets.example.com so far: 0)", "nothing (a is running)"]
-        );
-        let last = running.why(&format!("{PATH}a")).keys[0].last[0].stages.clone();
-        let last: Vec<String> = last.into_iter().map(|stage| stage.text).collect();
-        assert_eq!(last.last().unwrap(), "rewrite 500, then the next page (objects so far: 500, left: 100)");
+        let (running, held) = stopped_at(&server, "widgets").await;
+        let path = format!("{PATH}a");
+        let discovering = "discover the resource (objects of widgets.example.com so far: 0)";
+        assert_eq!(running.now(&path), [discovering, "nothing (a is running)"]);
+        let rewriting = "rewrite 500, then the next page (objects so far: 500, left: 100)";
+        let last = running.last(&path);
+        assert!(last.iter().any(|stage| stage == rewriting), "{last:?}");
         held.release();
         running.at_rest().await;
-        assert_eq!(now(&running, "a"), ["nothing (finished)", "nothing (no migration is left)"]);
+        assert_eq!(running.now(&path), ["nothing (finished)", "nothing (no migration is left)"]);
     });
 }
 

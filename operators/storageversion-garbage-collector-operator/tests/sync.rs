@@ -50,11 +50,6 @@ fn named(server: &Server, name: &str) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-fn now(running: &Running, name: &str) -> Vec<String> {
-    let keys = running.why(&format!("{PATH}{name}")).keys.into_iter();
-    keys.flat_map(|key| key.now).map(|stage| stage.text).collect()
-}
-
 #[test]
 fn survives_a_kill_before_any_write() {
     test(async {
@@ -214,14 +209,13 @@ fn why_says_which_apiservers_are_dead() {
         server.add(&storage_version("x", &["a", "dead"]));
         let running = Running::start::<StorageVersionGarbageCollectorOperator>(&server, &[]);
         running.pass(Duration::from_secs(1)).await;
+        let path = format!("{PATH}x");
         let reading = "reread it and the Leases of its apiservers (no Lease in the cache: dead)";
-        assert_eq!(now(&running, "x"), [reading]);
-        let last = running.why(&format!("{PATH}x")).keys[0].last[0].stages.clone();
-        let last: Vec<String> = last.into_iter().map(|stage| stage.text).collect();
-        assert_eq!(last, [reading, "drop 1 of 2 entries (apiservers without a Lease: dead)"]);
+        assert_eq!(running.now(&path), [reading]);
+        assert_eq!(running.last(&path), [reading, "drop 1 of 2 entries (apiservers without a Lease: dead)"]);
         refused.times(0);
         running.pass(Duration::from_secs(60)).await;
-        assert_eq!(now(&running, "x"), ["keep (apiservers with a Lease: 1)"]);
+        assert_eq!(running.now(&path), ["keep (apiservers with a Lease: 1)"]);
     });
 }
 

@@ -99,6 +99,17 @@ impl Running {
         self.explainer.explain(Subject::of_path(path).unwrap())
     }
 
+    /// The stages that it would decide now for the object under this path, of all its keys.
+    pub fn now(&self, path: &str) -> Vec<String> {
+        self.why(path).keys.into_iter().flat_map(|key| key.now).map(|stage| stage.text).collect()
+    }
+
+    /// The stages of the latest decision about the object under this path, of all its keys.
+    pub fn last(&self, path: &str) -> Vec<String> {
+        let latest = self.why(path).keys.into_iter().filter_map(|key| key.last.into_iter().next());
+        latest.flat_map(|decision| decision.stages).map(|stage| stage.text).collect()
+    }
+
     /// Its report, if it runs as a shadow.
     pub fn shadow_report(&self) -> Option<ShadowReport> {
         self.shadow.as_ref().map(Shadow::report)
