@@ -27,9 +27,9 @@ pub use checker::Verdict;
 pub use declarations::parse_type;
 pub use environment::Environment;
 pub use parse::Expression;
-pub use schema::{Definitions, SchemaType};
+pub use schema::{Definitions, Document, SchemaType};
 pub use types::Type;
-pub use undecided::{Budget, MAX_LENGTH, Undecided};
+pub use undecided::{Budget, Undecided};
 
 /// What the deepest expression that is parsed needs, with room to spare. Only what is used of it takes memory.
 const STACK: usize = 64 << 20;

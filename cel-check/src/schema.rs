@@ -8,8 +8,8 @@ mod document;
 
 use std::sync::{Arc, LazyLock};
 
-pub use document::Definitions;
 use document::Schema;
+pub use document::{Definitions, Document};
 
 use crate::names::escape;
 use crate::types::Type;

@@ -17,7 +17,7 @@ pub enum Undecided {
 
 /// The longest expression that is checked, in characters. cel-go's limit is twice that; parsing takes 500 bytes of memory
 /// for each.
-pub const MAX_LENGTH: usize = 50_000;
+pub(crate) const MAX_LENGTH: usize = 50_000;
 /// The nodes of an expression after its macros have been expanded.
 pub(crate) const MAX_NODES: usize = 200_000;
 /// The parts of one type.

@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use cel_check::{Budget, Definitions, Environment, Expression, SchemaType, Type, Undecided, Verdict, with_deep_stack};
+use cel_check::{
+    Budget, Definitions, Document, Environment, Expression, SchemaType, Type, Undecided, Verdict, with_deep_stack,
+};
 use proptest::prelude::*;
 
 fn check(expression: &str, environment: &Environment) -> Result<Verdict, Undecided> {
@@ -144,10 +146,15 @@ fn entangled(count: usize) -> String {
     format!(r#"{{"components":{{"schemas":{{{}}}}}}}"#, schemas.join(","))
 }
 
+/// What a document says about the kind `K`.
+fn definitions(document: &str, group: &str) -> Arc<Definitions> {
+    Arc::new(Document::read(document.as_bytes()).unwrap().definitions(group, "v1", "K").unwrap().unwrap())
+}
+
 #[test]
 fn schemas_that_refer_to_each_other_cost_their_text() {
-    let definitions = Definitions::read(entangled(300).as_bytes(), "g", "v1", "K").unwrap().unwrap();
-    let object = SchemaType::new("K0", Arc::new(definitions)).unwrap();
+    let definitions = definitions(&entangled(300), "g");
+    let object = SchemaType::new("K0", definitions).unwrap();
     let environment = Environment::default().schema(&["object"], &object);
     assert_eq!(check("object.p1.p2.p3 == null", &environment), Ok(Verdict::Valid(Type::Bool)));
     // Upstream knows no field of a schema that it is within already.
@@ -167,8 +174,8 @@ fn a_schema_of_lists_of_lists_is_left_alone() {
         })
         .collect();
     let document = format!(r#"{{"components":{{"schemas":{{{},"S1000":{{"type":"string"}}}}}}}}"#, schemas.join(","));
-    let definitions = Definitions::read(document.as_bytes(), "", "v1", "K").unwrap().unwrap();
-    assert_eq!(SchemaType::new("K0", Arc::new(definitions)).map(drop), Err(Undecided::TooDeep));
+    let definitions = definitions(&document, "");
+    assert_eq!(SchemaType::new("K0", definitions).map(drop), Err(Undecided::TooDeep));
 }
 
 proptest! {
@@ -181,7 +188,7 @@ proptest! {
 
     #[test]
     fn no_document_makes_the_reader_panic(document in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Definitions::read(&document, "", "v1", "K");
+        let _ = Document::read(&document).and_then(|read| read.definitions("", "v1", "K"));
         let _ = Definitions::of(&document);
     }
 }

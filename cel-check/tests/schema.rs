@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cel_check::{Budget, Definitions, Environment, Expression, SchemaType, Verdict};
+use cel_check::{Budget, Definitions, Document, Environment, Expression, SchemaType, Verdict};
 
 const DOCUMENT: &str = r##"{"openapi": "3.0.0", "paths": {"/a": {}}, "components": {"schemas": {
   "io.k8s.api.core.v1.Pod": {
@@ -44,7 +44,7 @@ const DOCUMENT: &str = r##"{"openapi": "3.0.0", "paths": {"/a": {}}, "components
 }}}"##;
 
 fn read(group: &str, kind: &str) -> Option<Definitions> {
-    Definitions::read(DOCUMENT.as_bytes(), group, "v1", kind).unwrap()
+    Document::read(DOCUMENT.as_bytes()).unwrap().definitions(group, "v1", kind).unwrap()
 }
 
 /// The type of an expression, or its first error.
@@ -107,6 +107,7 @@ fn the_root_may_be_another_type_than_an_object() {
 #[test]
 fn what_is_no_document_is_an_error() {
     for document in ["", "{}", "[]", r#"{"components": {}}"#, r#"{"components": {"schemas": {"A": 1}}}"#] {
-        assert!(Definitions::read(document.as_bytes(), "", "v1", "Pod").is_err(), "{document}");
+        let read = Document::read(document.as_bytes()).and_then(|read| read.definitions("", "v1", "Pod"));
+        assert!(read.is_err(), "{document}");
     }
 }

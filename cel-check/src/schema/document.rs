@@ -21,12 +21,17 @@ pub struct Definitions {
     schemas: BTreeMap<String, Schema>,
 }
 
-impl Definitions {
-    /// What a document says about a kind; none if it does not know the kind, or refers to what it lacks.
-    pub fn read(document: &[u8], group: &str, version: &str, kind: &str) -> serde_json::Result<Option<Self>> {
-        let Document { components: Components { schemas: texts } } = serde_json::from_slice(document)?;
+impl<'a> Document<'a> {
+    /// Splits a document into the texts of its schemas.
+    pub fn read(text: &'a [u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(text)
+    }
+
+    /// What the document says about a kind; none if it does not know the kind, or refers to what it lacks.
+    pub fn definitions(&self, group: &str, version: &str, kind: &str) -> serde_json::Result<Option<Definitions>> {
+        let Components { schemas: texts } = &self.components;
         let mut name = None;
-        for (candidate, text) in &texts {
+        for (candidate, text) in texts {
             let Kinds { kinds } = serde_json::from_str(text.get())?;
             if kinds.iter().any(|of| of.group == group && of.version == version && of.kind == kind) {
                 name = Some(candidate.to_string());
@@ -49,9 +54,11 @@ impl Definitions {
             schemas.insert(name, schema);
         }
         let root = Schema { reference: Some(format!("{PREFIX}{name}")), ..Schema::default() };
-        Ok(Some(Self { root, schemas }))
+        Ok(Some(Definitions { root, schemas }))
     }
+}
 
+impl Definitions {
     /// A schema that refers to nothing.
     pub fn of(schema: &[u8]) -> serde_json::Result<Self> {
         Ok(Self { root: serde_json::from_slice(schema)?, schemas: BTreeMap::new() })
@@ -70,8 +77,9 @@ fn name_of(reference: &str) -> &str {
     reference.strip_prefix(PREFIX).unwrap_or(reference)
 }
 
+/// The document of a group version, each schema as its text until a kind needs it.
 #[derive(Deserialize)]
-struct Document<'a> {
+pub struct Document<'a> {
     #[serde(borrow)]
     components: Components<'a>,
 }

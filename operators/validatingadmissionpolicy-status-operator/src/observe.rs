@@ -3,12 +3,12 @@
 //!
 //! The cache knows no expression. Policies that are checked at the same time, such as all of a new cluster, share the reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Context;
-use cel_check::Definitions;
+use cel_check::{Definitions, Document};
 use serde_json::value::RawValue;
 use shared::api::object::{Key, ResourceVersion};
 use shared::api::url::{is_segment, segment};
@@ -40,19 +40,23 @@ pub enum Live {
     },
 }
 
-/// The schemas of the kinds of a policy; `None` of one that cannot be read.
+/// The schemas of the kinds of a policy, and of its parameters if it has a kind.
 #[derive(Clone, Debug, Default)]
 pub struct Schemas {
-    pub kinds: BTreeMap<GroupVersionKind, Option<Arc<Definitions>>>,
+    pub kinds: SchemaByKind,
     pub params: Option<Arc<Definitions>>,
 }
+
+/// `None` for a kind whose schema cannot be read.
+type SchemaByKind = BTreeMap<GroupVersionKind, Option<Arc<Definitions>>>;
 
 type ServedNow = Arc<Vec<Served>>;
 
 pub struct Caches {
     pub validating_admission_policies: Arc<Cache<ValidatingAdmissionPolicy>>,
     served: Answers<(), ServedNow>,
-    schemas: Answers<GroupVersionKind, Option<Arc<Definitions>>>,
+    /// By kinds of one group version, whose schemas are in one document.
+    schemas: Answers<Box<[GroupVersionKind]>, SchemaByKind>,
 }
 
 pub struct Informers {
@@ -99,16 +103,11 @@ impl Caches {
             version: live.metadata.resource_version,
             seen: self.validating_admission_policies.progress(),
         };
-        let mut schemas = Schemas::default();
-        if live.spec.names_kinds() {
-            for kind in live.spec.kinds(&reads.served(feeder).await?) {
-                let definitions = reads.schema(&kind).await?;
-                schemas.kinds.insert(kind, definitions);
-            }
-        }
-        if let Some(kind) = live.spec.param_kind() {
-            schemas.params = reads.schema(&kind).await?;
-        }
+        let kinds =
+            if live.spec.names_kinds() { live.spec.kinds(&reads.served(feeder).await?) } else { BTreeSet::new() };
+        // No expression is checked for parameters alone.
+        let schemas =
+            if kinds.is_empty() { Schemas::default() } else { reads.schemas(kinds, live.spec.param_kind()).await? };
         Ok(Observed { policy, live: Live::Policy { policy: Arc::new(live), schemas } })
     }
 }
@@ -127,37 +126,60 @@ impl Reads<'_> {
         self.caches.served.ask(&(), self.version, self.seen, read).await.context("cannot discover resources")
     }
 
-    async fn schema(&self, kind: &GroupVersionKind) -> anyhow::Result<Option<Arc<Definitions>>> {
-        let read = read_schema(self.control, kind);
-        let read = self.caches.schemas.ask(kind, self.version, self.seen, read).await;
-        read.with_context(|| format!("cannot read the schema of {kind}"))
+    async fn schemas(
+        &self,
+        kinds: BTreeSet<GroupVersionKind>,
+        param_kind: Option<GroupVersionKind>,
+    ) -> anyhow::Result<Schemas> {
+        let wanted: BTreeSet<&GroupVersionKind> = kinds.iter().chain(&param_kind).collect();
+        let wanted: Vec<GroupVersionKind> = wanted.into_iter().cloned().collect();
+        let mut all = SchemaByKind::new();
+        for of_one in wanted.chunk_by(|one, next| one.group == next.group && one.version == next.version) {
+            let read = read_schemas(self.control, of_one);
+            let read = self.caches.schemas.ask(&of_one.into(), self.version, self.seen, read).await;
+            all.append(&mut read.context("cannot read the schemas of kinds")?);
+        }
+        let params = param_kind.and_then(|kind| all.get(&kind).cloned().flatten());
+        all.retain(|kind, _| kinds.contains(kind));
+        Ok(Schemas { kinds: all, params })
     }
 }
 
+/// The schemas of kinds of one group version.
+///
 /// Upstream: `ResolveSchema`, `staging/src/k8s.io/apiserver/pkg/cel/openapi/resolver/discovery.go`.
-async fn read_schema(control: &Control, kind: &GroupVersionKind) -> Result<Option<Arc<Definitions>>, ApiError> {
-    let GroupVersionKind { group, version, kind: name } = kind;
+async fn read_schemas(control: &Control, kinds: &[GroupVersionKind]) -> Result<SchemaByKind, ApiError> {
+    let text = match kinds.first().and_then(document_path) {
+        Some(path) => read_document(control, &path).await?,
+        None => None,
+    };
+    let document = text.as_ref().and_then(|text| readable(Document::read(text.get().as_bytes())));
+    let definitions = |GroupVersionKind { group, version, kind }: &GroupVersionKind| {
+        readable(document.as_ref()?.definitions(group, version, kind))?.map(Arc::new)
+    };
+    Ok(kinds.iter().map(|kind| (kind.clone(), definitions(kind))).collect())
+}
+
+/// The path of the document of a kind's group version; none if no group version is called so.
+fn document_path(GroupVersionKind { group, version, kind: _ }: &GroupVersionKind) -> Option<String> {
     // A parameter's kind may name anything.
     if !is_segment(version) || !(group.is_empty() || is_segment(group)) {
-        return Ok(None);
+        return None;
     }
-    let path = match &**group {
+    Some(match &**group {
         "" => format!("/openapi/v3/api/{}", segment(version)),
         group => format!("/openapi/v3/apis/{}/{}", segment(group), segment(version)),
-    };
-    let document: Box<RawValue> = match control.get_path(&path).await {
-        Ok(document) => document,
-        Err(error) if error.status().is_none() => return Err(error),
-        Err(error) => return Ok(skip(kind, &error)),
-    };
-    match Definitions::read(document.get().as_bytes(), group, version, name) {
-        Ok(definitions) => Ok(definitions.map(Arc::new)),
-        Err(error) => Ok(skip(kind, &error)),
+    })
+}
+
+async fn read_document(control: &Control, path: &str) -> Result<Option<Box<RawValue>>, ApiError> {
+    match control.get_path(path).await {
+        Err(error) if error.status().is_none() => Err(error),
+        answer => Ok(readable(answer)),
     }
 }
 
 /// A kind without a schema is not checked.
-fn skip<T>(kind: &GroupVersionKind, error: &dyn fmt::Display) -> Option<T> {
-    tracing::debug!(%kind, %error, "cannot read the schema; skipping the kind");
-    None
+fn readable<T, E: fmt::Display>(read: Result<T, E>) -> Option<T> {
+    read.inspect_err(|error| tracing::debug!(%error, "cannot read schemas; skipping their kinds")).ok()
 }

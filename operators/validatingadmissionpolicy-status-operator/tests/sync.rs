@@ -127,6 +127,43 @@ fn parameters_have_the_type_of_their_kind() {
 }
 
 #[test]
+fn the_document_of_several_kinds_is_read_once() {
+    test(async {
+        let server = server();
+        let mut both = document("replicas");
+        let config = of_kinds(&[("apps", "ControllerRevision", json!({"type": "object"}))]);
+        both["components"]["schemas"]["ControllerRevision"] =
+            config["components"]["schemas"]["ControllerRevision"].clone();
+        server.serve_document(DOCUMENT, both);
+        let resources = ["deployments", "controllerrevisions"];
+        let rule = json!({"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"], "resources": resources});
+        let param_kind = json!({"apiVersion": "apps/v1", "kind": "ControllerRevision"});
+        server.add(
+            &policy("a", "object.spec.replica > params.spec")
+                .set(&["spec", "matchConstraints", "resourceRules"], vec![rule])
+                .set(&["spec", "paramKind"], param_kind),
+        );
+        start(&server).at_rest().await;
+        let (generation, warnings) = status(&server, "a");
+        assert_eq!((generation, warnings.len()), (1, 1), "{warnings:?}");
+        assert_eq!(server.count(&format!("get {DOCUMENT}")), 1, "{:?}", server.requests());
+    });
+}
+
+#[test]
+fn the_schema_of_parameters_is_not_read_for_a_policy_without_kinds() {
+    test(async {
+        let server = server();
+        let param_kind = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+        let every = json!([{"apiGroups": ["*"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}]);
+        let policy = policy("a", "params.dat").set(&["spec", "matchConstraints", "resourceRules"], every);
+        server.add(&policy.set(&["spec", "paramKind"], param_kind));
+        start(&server).at_rest().await;
+        assert_eq!((status(&server, "a"), server.count("get /openapi")), ((1, vec![]), 0));
+    });
+}
+
+#[test]
 fn kinds_that_are_not_served_and_kinds_without_a_schema_are_skipped() {
     test(async {
         let server = server();
@@ -217,18 +254,11 @@ fn why_says_what_was_found() {
         server.add(&policy("a", "object.spec.replica > 1"));
         let running = start(&server);
         running.at_rest().await;
-        let why = running.why("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/a");
-        let [key] = &why.keys[..] else { panic!("{why}") };
-        assert_eq!(key.now[0].text, "nothing (generation 1 is checked)");
-        let decided = key.last.iter().flat_map(|decision| &decision.stages).map(|stage| &*stage.text);
-        let decided: Vec<&str> = decided.collect();
+        let path = |name: &str| format!("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{name}");
+        assert_eq!(running.now(&path("a")), ["nothing (generation 1 is checked)"]);
         let read = "read the policy and the schemas of its kinds (generation 1 is not checked, 0 is)";
-        assert!(decided.contains(&read), "{decided:?}");
-        assert!(decided.contains(&"apply the status of generation 1 (1 warnings for 1 kinds)"), "{decided:?}");
-        assert!(
-            running.why("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/gone").keys[0]
-                .now
-                .is_empty()
-        );
+        let apply = "apply the status of generation 1 (1 warnings for 1 kinds)";
+        assert_eq!(running.last(&path("a")), [read, apply]);
+        assert!(running.now(&path("gone")).is_empty());
     });
 }

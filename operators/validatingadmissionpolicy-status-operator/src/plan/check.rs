@@ -42,14 +42,16 @@ pub struct Findings {
     pub omitted: usize,
 }
 
-/// The findings about the live policy; none if it was not read.
+/// The findings about the live policy; none if it was not read, or has no kinds.
 ///
 /// # Errors
 /// When no thread can be started.
 pub fn check(observed: &Observed) -> io::Result<Findings> {
     match &observed.live {
-        Live::Policy { policy, schemas } => with_deep_stack(|| check_spec(&policy.spec, schemas)),
-        Live::NotRead | Live::Gone => Ok(Findings::default()),
+        Live::Policy { policy, schemas } if !schemas.kinds.is_empty() => {
+            with_deep_stack(|| check_spec(&policy.spec, schemas))
+        }
+        Live::Policy { .. } | Live::NotRead | Live::Gone => Ok(Findings::default()),
     }
 }
 
