@@ -2,7 +2,7 @@
 
 use shared::process::flags::at_least_one;
 
-/// Tells the type errors of policies' expressions in their statuses.
+/// Reports type errors in the expressions of ValidatingAdmissionPolicies in their statuses.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
     /// The number of ValidatingAdmissionPolicyStatusController workers that are allowed to sync concurrently.

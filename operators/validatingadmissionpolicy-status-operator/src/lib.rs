@@ -1,5 +1,5 @@
-//! Checks the types in the expressions of each ValidatingAdmissionPolicy once for each generation, and tells the errors in
-//! its status. They change nothing about what the policy does.
+//! Checks the types in the expressions of each ValidatingAdmissionPolicy once for each generation, and lists the errors in
+//! its status. They do not change what the policy does.
 //!
 //! Reading order: [`objects`] (the views of a policy) → [`controller`] (one sync) → [`observe`] (the live reads: the policy,
 //! discovery, and schemas) → [`plan`] (which kinds are checked, and what is wrong; the checker is the crate `cel-check`) →
