@@ -5,8 +5,6 @@
 mod mapping;
 mod validators;
 
-use std::sync::Arc;
-
 use crate::declarations::{KUBERNETES, Overload};
 use crate::environment::{Environment, Field};
 use crate::expression::{Comprehension, Element, Entry, Kind, Literal, Node, Select};
@@ -403,6 +401,3 @@ fn signature(types: &[Type], is_member: bool) -> String {
     let arguments: Vec<String> = arguments.iter().map(Type::to_string).collect();
     format!("{target}({})", arguments.join(", "))
 }
-
-/// The name of a type's parameter.
-type Name = Arc<str>;

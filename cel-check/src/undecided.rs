@@ -44,13 +44,14 @@ impl Budget {
         self.depth = 0;
     }
 
-    /// Takes some steps off.
+    /// Takes some steps off; an error if fewer are left.
     pub fn spend(&mut self, steps: u64) -> Result<(), Undecided> {
         let left = self.steps.checked_sub(steps);
         self.steps = left.unwrap_or(0);
         left.map(drop).ok_or(Undecided::TooCostly)
     }
 
+    /// [`Self::spend`] for the size of something in memory.
     pub(crate) fn charge(&mut self, steps: usize) -> Result<(), Undecided> {
         self.spend(u64::try_from(steps).unwrap_or(u64::MAX))
     }

@@ -3,11 +3,14 @@
 //! Upstream: `checker/types.go` and `checker/mapping.go` of cel-go.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
-use super::Name;
 use crate::declarations::Overload;
 use crate::types::Type;
 use crate::undecided::{Budget, MAX_SUBSTITUTED, Undecided};
+
+/// The name of a type's parameter.
+type Name = Arc<str>;
 
 /// The types of variables, by number. A failed assignment is rolled back.
 #[derive(Debug, Default)]
