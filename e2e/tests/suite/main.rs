@@ -29,6 +29,7 @@ mod preflight;
 mod privilege;
 mod quota;
 mod ranges;
+mod rendered;
 mod replicas;
 mod shadow;
 mod side_by_side;

@@ -142,9 +142,9 @@ async fn token(scene: &Scene, account: &str, role: &str) -> Result<String> {
     scene.cluster.token(&Installed { namespace: scene.namespace.clone(), service_account: account.to_owned() }).await
 }
 
-/// The folder of an operator's manifests.
-pub(crate) fn manifests(operator: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests").join(operator)
+/// A folder of manifests, such as an operator's.
+pub(crate) fn manifests(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests").join(folder)
 }
 
 /// The program that has all operators in it.
