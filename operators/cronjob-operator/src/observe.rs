@@ -99,7 +99,7 @@ async fn live_missing(control: &Control, cron_job: &CronJob, jobs: &[Arc<Job>]) 
         if jobs.iter().any(|job| job.metadata.uid == active.uid) {
             continue;
         }
-        let live = control.get::<Job>(&JOBS, &active.key()).await.unless_gone();
+        let live = control.get::<Job>(&JOBS, &active.key()).await.unless_absent();
         let live = live.with_context(|| format!("cannot read the active Job {}", active.name))?;
         if live.is_none_or(|job| job.metadata.uid != active.uid) {
             missing.insert(active.uid);

@@ -11,7 +11,7 @@ use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
-use shared::testing::{LARGE_BYTES, NOW, args_bytes, enlarged, object};
+use shared::testing::{LARGE_BYTES, NOW, args_bytes, enlarged, object, uid};
 
 /// A CronJob `hello` of every minute.
 fn add(server: &Server) {
@@ -127,6 +127,22 @@ fn a_watch_that_stands_still_starts_no_job_that_is_forbidden() {
         server.release_watches("jobs");
         running.at_rest().await;
         assert_eq!(server.keys("jobs").len(), 1);
+    });
+}
+
+#[test]
+fn an_unknown_path_does_not_show_that_an_active_job_is_gone() {
+    test(async {
+        let server = Server::new();
+        add(&server);
+        let active = json!([{
+            "apiVersion": "batch/v1", "kind": "Job", "namespace": "default", "name": "hello-1", "uid": uid("hello-1"),
+        }]);
+        server.change("cronjobs", "default/hello", |cron_job| cron_job["status"]["active"] = active.clone());
+        let unknown = server.on("get", "jobs").answer(404, "", "404 page not found");
+        let running = Running::start::<CronJobOperator>(&server, &[]);
+        running.pass(Duration::from_mins(3)).await;
+        assert_eq!((unknown.count() > 1, server.writes()), (true, vec![]));
     });
 }
 

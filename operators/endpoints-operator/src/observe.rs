@@ -108,7 +108,7 @@ impl Caches {
 
 /// The same observation with the Endpoints read live.
 pub(crate) async fn live_endpoints(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
-    let live = control.get(&ENDPOINTS, &observed.key).await.unless_gone().context("cannot read Endpoints")?;
+    let live = control.get(&ENDPOINTS, &observed.key).await.unless_absent().context("cannot read Endpoints")?;
     let endpoints = live.map_or(Seen::Absent, |live| Seen::There(Arc::new(live)));
     Ok(Observed { endpoints, ..observed })
 }

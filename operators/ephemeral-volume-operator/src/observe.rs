@@ -85,7 +85,7 @@ impl Caches {
 
     pub(crate) async fn live_pod(&self, control: &Control, key: &Key) -> anyhow::Result<Observed> {
         let read = control.get::<LivePod>(&PODS, key).await;
-        Ok(self.observe_live(read.unless_gone().context("cannot read the pod")?))
+        Ok(self.observe_live(read.unless_absent().context("cannot read the pod")?))
     }
 
     fn volume(&self, pod: &Key, name: Box<str>, template: Option<ClaimTemplate>) -> Volume {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use shared::api::object::Key;
 use shared::api::resource::Resource;
-use shared::transport::api_error::ApiError;
+use shared::transport::api_error::{ApiError, ResultExt};
 use shared::working::context::ControllerContext;
 use shared::working::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions, Written};
 
@@ -104,14 +104,12 @@ async fn delete(
         },
         other => other,
     };
-    match outcome {
-        Ok(()) => {
-            tracing::info!(object = %identity, uid = live.uid, ?policy, "deleted object");
-            Ok(Deleted::Done)
-        }
-        Err(error) if error.is_object_not_found() => Ok(Deleted::WasAbsent),
-        Err(error) => Err(anyhow::Error::new(error).context(format!("cannot delete {identity}"))),
+    let deleted = outcome.unless_absent().with_context(|| format!("cannot delete {identity}"))?;
+    if deleted.is_none() {
+        return Ok(Deleted::WasAbsent);
     }
+    tracing::info!(object = %identity, uid = live.uid, ?policy, "deleted object");
+    Ok(Deleted::Done)
 }
 
 /// Upstream: `patch`, `pkg/controller/garbagecollector/patch.go`.
@@ -145,15 +143,6 @@ pub(crate) fn as_read(live: &LiveMeta) -> Preconditions<&str, &str> {
 
 pub(crate) const UNSUPPORTED_MEDIA_TYPE: u16 = 415;
 
-/// Takes a write to an object that is gone for done. An unknown path says nothing about the object: its kind may only be
-/// missing for a while.
-pub(crate) fn unless_gone(written: Result<Written, ApiError>) -> Result<(), ApiError> {
-    match written {
-        Err(error) if !error.is_object_not_found() => Err(error),
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
 /// Removes one finalizer of the object of this uid; finalizers that others add meanwhile stay.
 ///
 /// Upstream: `removeFinalizer`, `pkg/controller/garbagecollector/operations.go`.
@@ -175,8 +164,8 @@ pub(crate) async fn without_finalizer(
         };
         let Some(patch) = remove_finalizer(&live.metadata, finalizer) else { return Ok(()) };
         let patched = control.patch(resource, &key, as_read(&live.metadata), Patch::merge(&patch)).await;
-        match unless_gone(patched) {
-            Ok(()) => return Ok(()),
+        match patched.unless_absent() {
+            Ok(_) => return Ok(()),
             Err(error) => {
                 let wait = waits.next().filter(|_| error.is_conflict());
                 let Some(wait) = wait else {
@@ -187,26 +176,5 @@ pub(crate) async fn without_finalizer(
                 tokio::time::sleep(wait).await;
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use shared::transport::api_error::Status;
-
-    #[track_caller]
-    fn check(code: u16, body: &str, is_done: bool) {
-        let error = ApiError::Status(Box::new(Status::from_body(code, body.as_bytes())));
-        assert_eq!(unless_gone(Err(error)).is_ok(), is_done, "{code} {body}");
-    }
-
-    #[test]
-    fn only_the_apiservers_own_answer_proves_that_an_object_is_gone() {
-        check(404, r#"{"code":404,"reason":"NotFound","details":{"name":"a","kind":"pods"}}"#, true);
-        check(404, "404 page not found\n", false);
-        check(404, r#"{"code":404,"reason":"NotFound","message":"no such path"}"#, false);
-        check(409, r#"{"code":409,"reason":"Conflict","details":{"name":"a","kind":"pods"}}"#, false);
-        check(503, "", false);
     }
 }

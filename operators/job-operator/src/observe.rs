@@ -88,7 +88,7 @@ impl Caches {
         if let Some(cached) = self.cached_orphan(key) {
             return Ok(Some(cached));
         }
-        let live = control.get::<Pod>(&PODS, key).await.unless_gone().context("cannot read the pod")?;
+        let live = control.get::<Pod>(&PODS, key).await.unless_absent().context("cannot read the pod")?;
         Ok(live.map(|pod| self.orphan(Arc::new(pod), false)))
     }
 
@@ -128,7 +128,7 @@ impl Caches {
 pub(crate) async fn live_job(control: &Control, observed: OrphanPod) -> anyhow::Result<OrphanPod> {
     let Some(owner) = observed.pod.job() else { return Ok(observed) };
     let key = Key::new(observed.pod.metadata.namespace(), &owner.name);
-    let live = control.get::<Job>(&JOBS, &key).await.unless_gone().context("cannot read the Job")?;
+    let live = control.get::<Job>(&JOBS, &key).await.unless_absent().context("cannot read the Job")?;
     let job = live.filter(|live| live.metadata.uid == owner.uid).map(Arc::new);
     Ok(OrphanPod { job, ..observed })
 }

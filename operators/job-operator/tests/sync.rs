@@ -193,6 +193,20 @@ fn a_pod_whose_job_the_apiserver_has_not_either_waits_no_more() {
     });
 }
 
+#[test]
+fn an_unknown_path_does_not_show_that_the_job_of_a_pod_is_gone() {
+    test(async {
+        let server = Server::new();
+        add_idle(&server);
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        let unknown = server.on("get", "jobs").answer(404, "", "404 page not found");
+        add_pod(&server);
+        running.pass(Duration::from_mins(1)).await;
+        assert_eq!((unknown.count() > 1, waits_to_be_counted(&server)), (true, true));
+    });
+}
+
 const PATH: &str = "/apis/batch/v1/namespaces/default/jobs/pi";
 
 /// `nothing (1 of 1 active)`, `nothing to count`.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use shared::api::json;
 use shared::api::object::Key;
 use shared::api::resource::Resource;
+use shared::transport::api_error::ResultExt;
 use shared::working::context::ControllerContext;
 use shared::working::control::{DeleteOptions, KeyControl, Preconditions, aggregate};
 
@@ -64,10 +65,10 @@ async fn create(control: KeyControl<'_>, resource: &Resource, body: &Value) -> a
 async fn delete_all(control: KeyControl<'_>, resource: &Resource, deletions: Vec<Deletion>) -> anyhow::Result<()> {
     let mut errors = Vec::new();
     for Deletion { key, uid } in deletions {
-        match control.delete(resource, &key, &DeleteOptions::of(uid)).await {
-            Ok(()) => tracing::info!(bundle = %key, "deleted outdated bundle"),
-            // Not `unless_gone`: bundles may not be served any more.
-            Err(error) if error.is_object_not_found() => {}
+        // Not `unless_gone`: bundles may not be served any more.
+        match control.delete(resource, &key, &DeleteOptions::of(uid)).await.unless_absent() {
+            Ok(Some(())) => tracing::info!(bundle = %key, "deleted outdated bundle"),
+            Ok(None) => {}
             Err(error) => errors.push(anyhow::Error::from(error).context(format!("cannot delete {key}"))),
         }
     }

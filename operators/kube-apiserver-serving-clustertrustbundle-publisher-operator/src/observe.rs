@@ -8,6 +8,7 @@ use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::following::cache::Cache;
 use shared::following::informer::{Informer, InformerBuilder, Need, Needed};
+use shared::transport::api_error::ResultExt;
 use shared::working::control::Control;
 
 use crate::objects::{ClusterTrustBundle, Version, bundle_name};
@@ -89,10 +90,7 @@ impl Caches {
 
 pub(crate) async fn live_bundle(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
     let (Some(version), Some(ca)) = (observed.served, &observed.ca) else { return Ok(observed) };
-    let live = match control.get_raw(&version.resource(), &Key::new("", &bundle_name(ca))).await {
-        Ok(live) => Some(live),
-        Err(error) if error.is_object_not_found() => None,
-        Err(error) => return Err(error).context("cannot read the ClusterTrustBundle"),
-    };
+    let read = control.get_raw(&version.resource(), &Key::new("", &bundle_name(ca))).await;
+    let live = read.unless_absent().context("cannot read the ClusterTrustBundle")?;
     Ok(Observed { live, ..observed })
 }

@@ -81,7 +81,7 @@ async fn live_account(control: &Control, token: &Token) -> anyhow::Result<Option
         return Ok(None);
     }
     let account = control.get::<ServiceAccount>(&SERVICE_ACCOUNTS, &Key::new(token.metadata.namespace(), name)).await;
-    account.unless_gone().context("cannot read its ServiceAccount")
+    account.unless_absent().context("cannot read its ServiceAccount")
 }
 
 /// The Secrets that the pods of one namespace use, each with one of these pods. Tokens are sorted by namespace, so each

@@ -50,7 +50,7 @@ impl Caches {
 /// # Errors
 /// If the namespace cannot be read.
 pub async fn observe(control: &Control, key: &Key) -> anyhow::Result<Option<Observed>> {
-    let namespace = control.get_raw(&NAMESPACES, key).await.unless_gone().context("cannot read the namespace")?;
+    let namespace = control.get_raw(&NAMESPACES, key).await.unless_absent().context("cannot read the namespace")?;
     Ok(namespace.map(|namespace| Observed { namespace: LiveNamespace(namespace) }))
 }
 

@@ -12,6 +12,7 @@ use shared::api::object::Key;
 use shared::api::resource::{LEASES, PODS};
 use shared::following::cache::Cache;
 use shared::following::informer::{Health, Informer, InformerBuilder};
+use shared::transport::api_error::ResultExt;
 use shared::transport::client::Accept;
 use shared::working::control::{Control, Selection};
 
@@ -127,12 +128,8 @@ fn lease_key(node: &Key) -> Key {
 
 /// When the Lease of a node was renewed, as the apiserver has it.
 pub(crate) async fn live_renewed(control: &Control, node: &Key) -> anyhow::Result<Option<Timestamp>> {
-    match control.get::<Lease>(&LEASES, &lease_key(node)).await {
-        Ok(lease) => Ok(lease.renewed),
-        // Any other 404 says nothing about the Lease.
-        Err(error) if error.is_object_not_found() => Ok(None),
-        Err(error) => Err(error).context("cannot read the node's Lease"),
-    }
+    let read = control.get::<Lease>(&LEASES, &lease_key(node)).await.unless_absent();
+    Ok(read.context("cannot read the node's Lease")?.and_then(|lease| lease.renewed))
 }
 
 /// The pods of a node that may be ready.

@@ -403,7 +403,7 @@ impl Caches {
         let mut in_use: BTreeMap<Text, bool> = BTreeMap::new();
         for Place { node, .. } in places.into_iter().filter(Place::is_withdrawn) {
             let read = control.get::<Node>(&NODES, &Key::new("", &node)).await;
-            let live = read.unless_gone().with_context(|| format!("cannot read node {node}"))?;
+            let live = read.unless_absent().with_context(|| format!("cannot read node {node}"))?;
             in_use.insert(node, live.is_some_and(|live| live.uses(&volume)));
         }
         let mut observed = self.observe(&volume, instant());

@@ -49,6 +49,6 @@ impl Caches {
 pub(crate) async fn live_volume(control: &Control, Observed { claim, .. }: Observed) -> anyhow::Result<Observed> {
     let key = Key::new("", &claim.spec.volume_name);
     let read = control.get::<PersistentVolume>(&PERSISTENT_VOLUMES, &key).await;
-    let volume = read.unless_gone().context("cannot read the volume")?.map_or(Live::Gone, Live::Read);
+    let volume = read.unless_absent().context("cannot read the volume")?.map_or(Live::Gone, Live::Read);
     Ok(Observed { claim, volume })
 }

@@ -48,7 +48,7 @@ impl Caches {
 pub(crate) async fn live_volume(control: &Control, Observed { volume, .. }: Observed) -> anyhow::Result<Observed> {
     let metadata = &volume.metadata;
     let read = control.get::<LiveVolume>(&PERSISTENT_VOLUMES, &metadata.key).await;
-    let read = read.unless_gone().context("cannot read the volume")?;
+    let read = read.unless_absent().context("cannot read the volume")?;
     let live = read.filter(|live| live.metadata.uid == metadata.uid).map_or(Live::Gone, Live::Read);
     Ok(Observed { volume, live })
 }

@@ -15,6 +15,7 @@ use shared::api::object::Key;
 use shared::api::resource::{NODES, PODS};
 use shared::following::cache::Cache;
 use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ResultExt;
 use shared::transport::client::Accept;
 use shared::working::control::{Control, Selection};
 
@@ -245,12 +246,7 @@ async fn live_pods(control: &Control, fields: &str, is_wanted: fn(&Pod) -> bool)
 
 /// Upstream: `checkIfNodeExists`, `pkg/controller/podgc/gc_controller.go`.
 async fn live_node(control: &Control, name: &str) -> anyhow::Result<Option<Node>> {
-    match control.get(&NODES, &Key::new("", name)).await {
-        Ok(node) => Ok(Some(node)),
-        // Any other 404 says nothing about the node.
-        Err(error) if error.is_object_not_found() => Ok(None),
-        Err(error) => Err(error).context("cannot read the node"),
-    }
+    control.get(&NODES, &Key::new("", name)).await.unless_absent().context("cannot read the node")
 }
 
 #[cfg(test)]

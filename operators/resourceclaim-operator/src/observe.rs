@@ -228,11 +228,11 @@ impl Caches {
 async fn read(control: &Control, kind: ConsumerKind, key: &Key, lookup: &mut Lookup) -> anyhow::Result<()> {
     let found = match kind {
         ConsumerKind::Pod => {
-            let pod = control.get::<Pod>(&PODS, key).await.unless_gone();
+            let pod = control.get::<Pod>(&PODS, key).await.unless_absent();
             pod.map(|pod| pod.as_ref().map(Standing::from))
         }
         ConsumerKind::PodGroup => {
-            let group = control.get::<PodGroup>(&POD_GROUPS, key).await.unless_gone();
+            let group = control.get::<PodGroup>(&POD_GROUPS, key).await.unless_absent();
             group.map(|group| group.as_ref().map(Standing::from))
         }
     };

@@ -68,6 +68,6 @@ impl Caches {
 
 pub(crate) async fn live_config_map(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
     let live = control.get_raw(&CONFIG_MAPS, &config_map_key(&observed.namespace)).await;
-    let live = live.unless_gone().context("cannot read the ConfigMap")?;
+    let live = live.unless_absent().context("cannot read the ConfigMap")?;
     Ok(Observed { live, ..observed })
 }

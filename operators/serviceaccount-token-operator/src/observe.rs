@@ -11,7 +11,7 @@ use shared::api::url::is_segment;
 use shared::following::answers::Answers;
 use shared::following::cache::{Cache, Change, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder};
-use shared::transport::api_error::ApiError;
+use shared::transport::api_error::ResultExt;
 use shared::working::control::Control;
 
 use crate::memory::{DeletedAccounts, DeletedTokens};
@@ -145,7 +145,7 @@ impl Caches {
         let key = named.key_in(metadata.namespace());
         let read = async {
             let read = control.get_metadata::<ServiceAccount>(&SERVICE_ACCOUNTS, &key).await;
-            if_exists(read).map(|found| found.map(|account| account.metadata.uid))
+            read.unless_absent().map(|found| found.map(|account| account.metadata.uid))
         };
         let found = self.answers.ask(&key, metadata.resource_version, self.secrets.progress(), read).await;
         let found = found.context("cannot read its ServiceAccount")?.filter(|uid| named.means(*uid));
@@ -159,14 +159,6 @@ pub(crate) async fn live_listing(control: &Control, observed: ObservedReference)
         return Ok(ObservedReference { listing: None, ..observed });
     }
     let read = control.get(&SERVICE_ACCOUNTS, &account.key_in(secret.namespace())).await;
-    let listing = if_exists(read).context("cannot read the list of its ServiceAccount")?;
+    let listing = read.unless_absent().context("cannot read the list of its ServiceAccount")?;
     Ok(ObservedReference { listing, ..observed })
-}
-
-fn if_exists<T>(read: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
-    match read {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.is_object_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
 }

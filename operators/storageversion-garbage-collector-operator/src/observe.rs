@@ -12,6 +12,7 @@ use shared::api::resource::LEASES;
 use shared::following::answers::Answers;
 use shared::following::cache::{Cache, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder};
+use shared::transport::api_error::ResultExt;
 use shared::working::control::{Control, Preconditions};
 
 use crate::objects::{Lease, NAMESPACE, OF_APISERVERS, STORAGE_VERSIONS, StorageVersion};
@@ -114,11 +115,8 @@ impl Caches {
         }
         let seen = self.storage_versions.progress();
         let read = async {
-            match control.get_metadata::<Lease>(&LEASES, &lease_key(apiserver)).await {
-                Ok(lease) => Ok(!lease.is_of_apiserver()),
-                Err(error) if error.is_object_not_found() => Ok(true),
-                Err(error) => Err(error),
-            }
+            let read = control.get_metadata::<Lease>(&LEASES, &lease_key(apiserver)).await.unless_absent();
+            read.map(|lease| lease.is_none_or(|lease| !lease.is_of_apiserver()))
         };
         self.answers.ask(apiserver, version, seen, read).await.context("cannot read the Lease of an apiserver")
     }

@@ -13,6 +13,7 @@ use shared::api::resource::NODES;
 use shared::following::answers::Answers;
 use shared::following::cache::{Cache, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder, Need};
+use shared::transport::api_error::ResultExt;
 use shared::working::control::Control;
 
 use crate::memory::{Evictions, Pending};
@@ -99,10 +100,6 @@ impl Caches {
 }
 
 async fn live_node(control: &Control, name: &str) -> anyhow::Result<Option<Arc<Node>>> {
-    match control.get(&NODES, &Key::new("", name)).await {
-        Ok(node) => Ok(Some(Arc::new(node))),
-        // Any other 404 says nothing about the node.
-        Err(error) if error.is_object_not_found() => Ok(None),
-        Err(error) => Err(error).context("cannot read the node"),
-    }
+    let read = control.get(&NODES, &Key::new("", name)).await.unless_absent();
+    Ok(read.context("cannot read the node")?.map(Arc::new))
 }

@@ -37,6 +37,6 @@ impl Caches {
 }
 
 pub(crate) async fn live_job(control: &Control, key: &Key) -> anyhow::Result<Option<Observed>> {
-    let job = control.get(&JOBS, key).await.unless_gone().context("cannot read the Job")?;
+    let job = control.get(&JOBS, key).await.unless_absent().context("cannot read the Job")?;
     Ok(job.map(|job| Observed { job: Arc::new(job) }))
 }

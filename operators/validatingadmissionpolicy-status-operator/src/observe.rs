@@ -93,7 +93,7 @@ impl Caches {
         let Observed { policy, live: _ } = observed;
         let key = &policy.metadata.key;
         let read = control.get::<LivePolicy>(&VALIDATING_ADMISSION_POLICIES, key).await;
-        let live = read.unless_gone().context("cannot read the policy")?;
+        let live = read.unless_absent().context("cannot read the policy")?;
         let Some(live) = live.filter(|live| live.metadata.uid == policy.metadata.uid) else {
             return Ok(Observed { policy, live: Live::Gone });
         };

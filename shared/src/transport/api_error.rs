@@ -55,18 +55,30 @@ pub enum ApiError {
 /// Shorter ways to treat the result of a request.
 pub trait ResultExt<T> {
     /// `None` if the object is gone. Right for a write that has no purpose without its object: a deletion, or a patch
-    /// of what was observed. Wrong if the caller must tell an absent object from an absent kind
-    /// ([`ApiError::is_object_not_found`]), and for a create, which gets a 404 if its namespace is missing.
+    /// of what was observed. Wrong for a live read ([`Self::unless_absent`]), and for a create, which gets a 404 if its
+    /// namespace is missing.
     fn unless_gone(self) -> Result<Option<T>, ApiError>;
+
+    /// `None` if the apiserver says that the object does not exist. Any other 404 is an error: it comes from a proxy, or
+    /// because the kind is not served at the moment, and says nothing about the object.
+    fn unless_absent(self) -> Result<Option<T>, ApiError>;
 }
 
 impl<T> ResultExt<T> for Result<T, ApiError> {
     fn unless_gone(self) -> Result<Option<T>, ApiError> {
-        match self {
-            Ok(value) => Ok(Some(value)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
+        none_if(self, ApiError::is_not_found)
+    }
+
+    fn unless_absent(self) -> Result<Option<T>, ApiError> {
+        none_if(self, ApiError::is_object_not_found)
+    }
+}
+
+fn none_if<T>(result: Result<T, ApiError>, is_none: fn(&ApiError) -> bool) -> Result<Option<T>, ApiError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if is_none(&error) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -96,6 +108,8 @@ pub struct StatusMeta {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusDetails {
+    /// The object that the failure is about; empty if it is about no single one.
+    pub name: String,
     pub causes: Vec<StatusCause>,
     /// Seconds to wait before asking again; 0 where the server does not say.
     pub retry_after_seconds: u32,
@@ -170,10 +184,11 @@ impl ApiError {
         self.has_reason("NotFound") || (self.code() == Some(404) && self.has_reason(""))
     }
 
-    /// The server serves the resource, and the object does not exist. A 404 for an unknown path says nothing about the
-    /// object, because its kind may be missing for a while.
+    /// The server serves the resource, and the object that the answer names does not exist. A 404 for an unknown path
+    /// says nothing about the object, because its kind may be missing for a while.
     pub fn is_object_not_found(&self) -> bool {
-        self.has_reason("NotFound") && self.status().is_some_and(|status| status.details.is_some())
+        let details = self.status().and_then(|status| status.details.as_ref());
+        self.has_reason("NotFound") && details.is_some_and(|details| !details.name.is_empty())
     }
 
     /// A create met an object of the same name.
@@ -322,6 +337,21 @@ mod tests {
         let path = "/api/v1/pods?watch=1&timeoutSeconds=417".to_owned();
         let refused = ApiError::Transport { method: "GET".to_owned(), path, cause: "connection refused".to_owned() };
         assert_eq!(refused.without_query(), "GET /api/v1/pods: connection refused");
+    }
+
+    #[test]
+    fn only_an_answer_that_names_an_object_shows_that_it_does_not_exist() {
+        for (code, body, is_absent) in [
+            (404, r#"{"code":404,"reason":"NotFound","details":{"name":"a","kind":"pods"}}"#, true),
+            (404, "404 page not found\n", false),
+            (404, r#"{"code":404,"reason":"NotFound","message":"no such path"}"#, false),
+            (404, r#"{"code":404,"reason":"NotFound","details":{"kind":"pods"}}"#, false),
+            (409, r#"{"code":409,"reason":"Conflict","details":{"name":"a","kind":"pods"}}"#, false),
+            (503, "", false),
+        ] {
+            let read: Result<(), ApiError> = Err(error(code, body));
+            assert_eq!(read.unless_absent().is_ok_and(|read| read.is_none()), is_absent, "{code} {body}");
+        }
     }
 
     /// Whether a write with this answer may have happened.

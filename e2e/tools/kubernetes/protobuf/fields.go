@@ -40,7 +40,7 @@ var messages = []message{
 	of[runtime.TypeMeta]("apiVersion kind"),
 	of[metav1.ListMeta]("resourceVersion continue remainingItemCount"),
 	of[metav1.Status]("metadata message reason details code"),
-	of[metav1.StatusDetails]("causes retryAfterSeconds"),
+	of[metav1.StatusDetails]("name causes retryAfterSeconds"),
 	of[metav1.StatusCause]("reason message field"),
 	// A view of whole objects may read metadata alone, and finds no more.
 	of[metav1.PartialObjectMetadata]("metadata").without("spec status"),

@@ -12,7 +12,7 @@ use shared::api::intern::Text;
 use shared::api::object::{ControllerRef, Key, Uid};
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource};
 use shared::api::url::is_segment;
-use shared::transport::api_error::ApiError;
+use shared::transport::api_error::{ApiError, ResultExt};
 use shared::transport::discovery::GroupVersion;
 use shared::working::control::Control;
 
@@ -153,11 +153,7 @@ impl Finder<'_> {
 
 /// The object, or none if it does not exist.
 fn existing<T>(read: Result<T, ApiError>) -> Result<Option<T>, Failure> {
-    match read {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(Failure::passing(&error)),
-    }
+    read.unless_absent().map_err(|error| Failure::passing(&error))
 }
 
 /// Upstream: `ParseGroupVersion`, `staging/src/k8s.io/apimachinery/pkg/runtime/schema/group_version.go`.

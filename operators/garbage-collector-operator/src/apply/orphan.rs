@@ -7,10 +7,11 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use futures::{StreamExt, stream};
 use shared::api::object::Key;
+use shared::transport::api_error::ResultExt;
 use shared::working::context::ControllerContext;
 use shared::working::control::{KeyControl, Patch, aggregate};
 
-use crate::apply::{UNSUPPORTED_MEDIA_TYPE, as_read, read, unless_gone, without_finalizer};
+use crate::apply::{UNSUPPORTED_MEDIA_TYPE, as_read, read, without_finalizer};
 use crate::objects::ORPHAN;
 use crate::observe::{Caches, Got, key_in};
 use crate::plan::orphan::{Plan, Release};
@@ -49,8 +50,8 @@ async fn apply_release(caches: &Caches, control: KeyControl<'_>, release: Releas
     };
     let key = key_in(&resource, &dependent.namespace, &dependent.object.name);
     let strategic = Patch::strategic(&drop_owners_of(&owners));
-    match unless_gone(control.patch(&resource, &key, dependent.object.uid, strategic).await) {
-        Ok(()) => return Ok(()),
+    match control.patch(&resource, &key, dependent.object.uid, strategic).await.unless_absent() {
+        Ok(_) => return Ok(()),
         Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {}
         Err(error) => return Err(failed(error)),
     }
@@ -61,5 +62,6 @@ async fn apply_release(caches: &Caches, control: KeyControl<'_>, release: Releas
         Got::Failed(error) => return Err(anyhow!("cannot orphan {dependent}: {error}")),
     };
     let patch = Patch::merge(&keep_other_owners(&live.metadata, &owners));
-    unless_gone(control.patch(&resource, &key, as_read(&live.metadata), patch).await).map_err(failed)
+    let patched = control.patch(&resource, &key, as_read(&live.metadata), patch).await;
+    patched.unless_absent().map(drop).map_err(failed)
 }

@@ -41,6 +41,21 @@ fn a_live_read_keeps_a_volume_that_the_cache_does_not_show_as_used() {
 }
 
 #[test]
+fn an_unknown_path_does_not_show_that_a_node_uses_nothing() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server).await;
+        let unknown = server.on("get", "nodes").answer(404, "", "404 page not found");
+        server.delete("pods", "default/web");
+        running.pass(MINUTE).await;
+        assert_eq!((unknown.count() > 1, server.count(DELETE)), (true, 0));
+        unknown.times(0);
+        running.pass(MINUTE).await;
+        assert_eq!(server.count(DELETE), 1);
+    });
+}
+
+#[test]
 fn a_live_read_is_made_again_where_the_cache_never_shows_what_it_showed() {
     test(async {
         let server = Server::new();

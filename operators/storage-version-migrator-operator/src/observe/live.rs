@@ -4,7 +4,7 @@ use anyhow::Context;
 use serde::Deserialize;
 use shared::api::object::{Key, ResourceVersion};
 use shared::api::resource::Resource;
-use shared::transport::api_error::ApiError;
+use shared::transport::api_error::{ApiError, ResultExt};
 use shared::transport::client::Accept;
 use shared::transport::discovery::GroupVersion;
 use shared::working::control::{Control, Preconditions, Rest, Selection};
@@ -131,11 +131,8 @@ pub(crate) async fn definition(
     observed: ObservedResource,
 ) -> anyhow::Result<ObservedResource> {
     let key = target.key();
-    let definition = match control.get::<Definition>(&CUSTOM_RESOURCE_DEFINITIONS, &key).await {
-        Ok(definition) => Some(definition),
-        Err(error) if error.is_object_not_found() => None,
-        Err(error) => return Err(error).context("cannot read the CustomResourceDefinition"),
-    };
+    let read = control.get::<Definition>(&CUSTOM_RESOURCE_DEFINITIONS, &key).await;
+    let definition = read.unless_absent().context("cannot read the CustomResourceDefinition")?;
     Ok(ObservedResource { definition: Some(definition), ..observed })
 }
 

@@ -29,6 +29,7 @@ pub(crate) static STATUS: Table = table("Status", &[
 ]);
 
 pub(crate) static STATUS_DETAILS: Table = table("StatusDetails", &[
+    omitted(1, "name", Kind::Text),
     field(4, "causes", Kind::List(&Kind::Message(&STATUS_CAUSE))),
     omitted(5, "retryAfterSeconds", Kind::Int),
 ]);
