@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long a grant lasts after it was last asked for, how long a member counts after it is gone, and the shortest time
-/// between two reports.
+/// How long a grant lasts after it was last asked for, how long a waiting deletion is kept that does not ask at its turn, how
+/// long a member counts after it is gone, and the shortest time between two reports.
 const WINDOW: Duration = Duration::from_mins(10);
 /// The share of the population that is deleted each minute, beyond what may be deleted at once.
 const CRAWL: f64 = 0.03;
@@ -42,6 +42,8 @@ pub struct Allowance<U> {
     at: Instant,
     population: usize,
     counted: Option<Instant>,
+    /// When outdated entries were last dropped.
+    cleaned: Instant,
     reported: Option<Instant>,
 }
 
@@ -63,7 +65,8 @@ impl<U: Ord + Clone> Allowance<U> {
     pub fn new(limits: Limits, now: Instant) -> Self {
         let (granted, waiting, gone) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (level, population, counted, reported) = (0.0, 1, None, None);
-        Self { limits, granted, waiting, last: now, gone, level, at: now, population, counted, reported }
+        let (last, at, cleaned) = (now, now, now);
+        Self { limits, granted, waiting, last, gone, level, at, population, counted, cleaned, reported }
     }
 
     /// Asks for a deletion. `exist` counts the members of the group that exist; those that are [`Self::gone`] are added.
@@ -102,14 +105,23 @@ impl<U: Ord + Clone> Allowance<U> {
 
     /// A member went. It counts for ten minutes, and as long as any deletion waits.
     pub fn gone(&mut self, unit: &U, now: Instant) {
-        self.forget_gone(now);
+        // Nobody may ask for a long time, while members come and go.
+        if is_over(self.cleaned, COUNTED_FOR, now) {
+            self.clean(now);
+        }
         self.gone.insert(unit.clone(), now);
     }
 
-    /// Nobody may ask for a long time, while members come and go.
-    fn forget_gone(&mut self, now: Instant) {
-        let Self { waiting, gone, .. } = self;
-        gone.retain(|_, since| !is_over(*since, WINDOW, now) || !waiting.is_empty());
+    /// Drops what is outdated. That reads every entry, so it is not done for each member.
+    fn clean(&mut self, now: Instant) {
+        let Self { granted, waiting, gone, cleaned, .. } = self;
+        granted.retain(|_, asked| !is_over(*asked, WINDOW, now));
+        // A deletion that did not ask at its turn is no longer wanted.
+        waiting.retain(|_, turn| !is_over(*turn, WINDOW, now));
+        if waiting.is_empty() {
+            gone.retain(|_, since| !is_over(*since, WINDOW, now));
+        }
+        *cleaned = now;
     }
 
     /// A member exists again.
@@ -147,10 +159,7 @@ impl<U: Ord + Clone> Allowance<U> {
     }
 
     fn count(&mut self, exist: impl FnOnce() -> usize, now: Instant) {
-        self.granted.retain(|_, asked| !is_over(*asked, WINDOW, now));
-        // A deletion that did not ask at its turn is no longer wanted.
-        self.waiting.retain(|_, turn| !is_over(*turn, WINDOW, now));
-        self.forget_gone(now);
+        self.clean(now);
         self.population = (exist() + self.gone.len()).max(1);
         // What is full for a small population may be too full for a larger one.
         self.level = self.level.min(self.at_once());

@@ -114,6 +114,26 @@ fn members_that_go_while_nobody_asks_are_forgotten() {
 }
 
 #[test]
+fn members_are_forgotten_although_a_deletion_that_nobody_asks_for_any_more_waits() {
+    let mut asks = Asks::new(NODES, 20);
+    assert_eq!(asks.count(0..12, 0), 11);
+    for minute in 0..60 {
+        asks.allowance.gone(&usize::try_from(100 + minute).unwrap(), asks.began + seconds(60 * minute));
+    }
+    assert_eq!((asks.allowance.gone.len(), asks.allowance.waiting()), (10, 0));
+}
+
+/// Dropping them reads all, which would be quadratic in the members that go together.
+#[test]
+fn outdated_members_are_dropped_at_most_every_ten_seconds() {
+    let mut asks = Asks::new(NODES, 100);
+    for (member, at, left) in [(0, 0, 1), (1, 595, 2), (2, 601, 3), (3, 606, 3)] {
+        asks.allowance.gone(&member, asks.began + seconds(at));
+        assert_eq!(asks.allowance.gone.len(), left, "after {at} s");
+    }
+}
+
+#[test]
 fn a_grant_lasts_as_long_as_it_is_asked_for() {
     let mut asks = Asks::new(NODES, 100);
     for minute in 0..30 {
