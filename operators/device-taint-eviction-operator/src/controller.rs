@@ -48,11 +48,7 @@ impl Operator for DeviceTaintEvictionOperator {
         let effects = setup.effects(&of_pods);
         resource_claims.on_change(effects.of(&caches, Caches::claim_changed));
         let doubting = Arc::clone(&doubts);
-        resource_claims.on_change(move |change| {
-            if let Some(lost) = Caches::lost_devices(change) {
-                doubting.note_lost(&lost);
-            }
-        });
+        resource_claims.on_change(move |change| doubting.note_allocation(changes::allocated(change)));
         resource_slices.on_change(effects.of(&caches, Caches::slice_changed));
         device_taint_rules.on_change(effects.of(&caches, Caches::rule_changed));
         pods.on_change(effects.of(&caches, Caches::pod_changed));

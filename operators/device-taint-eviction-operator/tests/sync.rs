@@ -500,6 +500,27 @@ fn if_a_driver_taints_everything_a_share_of_the_pods_is_deleted_at_once_and_the_
 }
 
 #[test]
+fn a_claim_that_is_allocated_again_counts_once_in_the_population() {
+    test(async {
+        let (server, running) = after_a_minute(40, false).await;
+        for pod in server.keys("pods").iter().filter(|pod| is_being_deleted(&server, pod)) {
+            let status = server.get("resourceclaims", pod).map(|claim| claim["status"].clone()).unwrap_or_default();
+            server.delete("pods", pod);
+            server.change("resourceclaims", pod, |claim| claim["status"] = json!({}));
+            running.pass(Duration::from_secs(1)).await;
+            let allocated = json!({ "allocation": status["allocation"] });
+            server.change("resourceclaims", pod, |claim| claim["status"] = allocated);
+        }
+        running.pass(Duration::from_mins(1)).await;
+        let waits = server.keys("pods").into_iter().find(|pod| !is_being_deleted(&server, pod)).unwrap_or_default();
+        let why = running.why(&format!("/api/v1/namespaces/{}", waits.replace('/', "/pods/")));
+        let held = why.keys[0].last.iter().flat_map(|decision| &decision.stages).map(|stage| stage.text.as_str());
+        let held: Vec<&str> = held.filter(|text| text.contains("of gpu.example.com")).collect();
+        assert!(held.last().is_some_and(|text| text.contains(" of 40 claims ")), "{held:?}");
+    });
+}
+
+#[test]
 fn few_pods_and_pods_of_rules_do_not_wait() {
     test(async {
         for (pods, by_rule) in [(10, false), (40, true)] {

@@ -112,6 +112,11 @@ impl<U: Ord + Clone> Brake<U> {
         self.with(&Text::new(group), |members, now| members.gone(unit, now));
     }
 
+    /// A member of a group exists again: see [`Allowance::back`].
+    pub fn member_back(&self, group: &str, unit: &U) {
+        self.with(&Text::new(group), |members, _| members.back(unit));
+    }
+
     pub fn withdraw(&self, unit: &U) {
         for (group, allowance) in &mut *self.groups() {
             logged(group, allowance, |allowance| allowance.withdraw(unit));

@@ -68,16 +68,6 @@ impl Caches {
         pods.into_iter().map(|pod| Effect::Enqueue(pod, cause)).collect()
     }
 
-    /// The last state of a claim before it lost its devices.
-    pub(super) fn lost_devices(change: Change<'_, ResourceClaim>) -> Option<Arc<ResourceClaim>> {
-        let (before, is_lost) = match change {
-            Change::Added(_) => return None,
-            Change::Updated { old, new } => (old, !new.is_allocated()),
-            Change::Deleted(last) => (last, true),
-        };
-        (is_lost && before.is_allocated()).then(|| Arc::clone(before))
-    }
-
     /// Notes whether a claim is tainted. The handlers that enqueue pods come after those that note this.
     pub(super) fn note_claim(&self, change: Change<'_, ResourceClaim>) {
         let is_tainted = change.existing().is_some_and(|claim| self.is_tainted(claim));
@@ -98,6 +88,16 @@ impl Caches {
             self.tainted.note(&claim.metadata.key, self.is_tainted(claim));
         }
     }
+}
+
+/// The states of a claim before and after a change, as far as it has devices in them.
+pub(super) fn allocated(change: Change<'_, ResourceClaim>) -> [Option<&Arc<ResourceClaim>>; 2] {
+    let states = match change {
+        Change::Added(claim) => [None, Some(claim)],
+        Change::Updated { old, new } => [Some(old), Some(new)],
+        Change::Deleted(last) => [Some(last), None],
+    };
+    states.map(|claim| claim.filter(|claim| claim.is_allocated()))
 }
 
 /// Upstream: `handleRuleChange`. The condition is written when the rule is new, and after each change of its spec.

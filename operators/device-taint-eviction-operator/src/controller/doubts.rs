@@ -1,7 +1,7 @@
 //! The brake on deletions for which a driver's taints are the only cause: a driver that taints everything at once is doubted.
 //!
 //! Its units are claims, and its groups are the claims of each driver. A claim that has lost its devices because its pods
-//! were deleted still counts for ten minutes.
+//! were deleted still counts for ten minutes, or until it is allocated again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,15 +46,34 @@ impl Doubts {
         self.brake.withdraw(&claim);
     }
 
-    /// A claim has lost its devices.
-    pub(super) fn note_lost(&self, claim: &ResourceClaim) {
-        self.withdraw(claim.metadata.uid);
+    /// A claim that loses its devices counts as gone until it has devices again. The states are those in which it has some,
+    /// before a change and after it.
+    pub(super) fn note_allocation(&self, states: [Option<&Arc<ResourceClaim>>; 2]) {
+        match states {
+            [Some(before), None] => self.note_lost(before),
+            [None, Some(now)] => {
+                let uid = now.metadata.uid;
+                for driver in drivers(now) {
+                    self.brake.member_back(&group(driver), &uid);
+                }
+            }
+            [None, None] | [Some(_), Some(_)] => {}
+        }
+    }
+
+    fn note_lost(&self, claim: &ResourceClaim) {
+        let uid = claim.metadata.uid;
+        self.withdraw(uid);
         // Most claims lose devices that have no taint.
         if self.caches.is_tainted(claim) {
-            let drivers: BTreeSet<&Text> = claim.devices.iter().map(|device| &device.id.pool.driver).collect();
-            for driver in drivers {
-                self.brake.member_gone(&group(driver), &claim.metadata.uid);
+            for driver in drivers(claim) {
+                self.brake.member_gone(&group(driver), &uid);
             }
         }
     }
+}
+
+/// The drivers of a claim's devices.
+fn drivers(claim: &ResourceClaim) -> BTreeSet<&Text> {
+    claim.devices.iter().map(|device| &device.id.pool.driver).collect()
 }

@@ -27,7 +27,7 @@ impl Brake<Text> {
         nodes.on_change(move |change| {
             let node = Text::new(change.latest().meta().name());
             match change {
-                Change::Added(_) => drop(brake.with(&Text::new(GROUP), |nodes, _| nodes.back(&node))),
+                Change::Added(_) => brake.member_back(GROUP, &node),
                 Change::Deleted(_) => brake.gone(&node),
                 Change::Updated { .. } => {}
             }
