@@ -70,6 +70,12 @@ impl Caches {
 
     /// Notes whether a claim is tainted. The handlers that enqueue pods come after those that note this.
     pub(super) fn note_claim(&self, change: Change<'_, ResourceClaim>) {
+        // Most writes of a claim leave its devices as they are, and a look at their taints reads every rule.
+        if let Change::Updated { old, new } = change
+            && old.devices == new.devices
+        {
+            return;
+        }
         let is_tainted = change.existing().is_some_and(|claim| self.is_tainted(claim));
         self.tainted.note(&change.latest().metadata.key, is_tainted);
     }
