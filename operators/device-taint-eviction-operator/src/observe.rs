@@ -116,9 +116,7 @@ impl Caches {
         rules.adds_to(&devices, DeviceTaintRule::is_to_be_simulated);
         let mut pods = InformerBuilder::<Pod>::new().fields(SCHEDULED);
         let pods_by_group = pods.index(|pod, emit| {
-            if !pod.group.is_empty() {
-                emit(of_group(pod.metadata.namespace(), &pod.group));
-            }
+            pod.group.iter().for_each(|group| emit(of_group(pod.metadata.namespace(), group)));
         });
         let (pods, users) = (pods.build(), Need::default());
         let caches = Self {

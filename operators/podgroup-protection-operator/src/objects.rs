@@ -4,11 +4,8 @@ pub mod pod;
 
 use serde::Deserialize;
 use shared::api::object::Meta;
-use shared::api::resource::Resource;
+use shared::api::resource::POD_GROUPS;
 use shared::controllers::protection::Protection;
-
-/// `scheduling.k8s.io/v1alpha2` `PodGroup`, the version that upstream uses.
-pub const POD_GROUPS: Resource = Resource::namespaced("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups");
 
 /// The finalizer of a PodGroup, which an admission plugin of the apiserver adds.
 ///

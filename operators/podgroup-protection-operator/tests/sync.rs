@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use podgroup_protection_operator::controller::PodGroupProtectionOperator;
-use podgroup_protection_operator::objects::{POD_GROUPS, PROTECTION};
+use podgroup_protection_operator::objects::PROTECTION;
 use serde_json::{Value, json};
+use shared::api::resource::POD_GROUPS;
 use shared::testing::apiserver::Server;
 use shared::testing::on_demand::is_followed_only_while_needed;
 use shared::testing::running::Step::{Do, Pass};

@@ -15,7 +15,6 @@ use claim::ResourceClaim;
 pub const RESOURCE_CLAIMS: Resource = Resource::namespaced("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims");
 pub const RESOURCE_CLAIM_TEMPLATES: Resource =
     Resource::namespaced("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates");
-pub const POD_GROUPS: Resource = Resource::namespaced("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups");
 
 /// The finalizer that the scheduler gives to a claim before it allocates devices to it.
 ///

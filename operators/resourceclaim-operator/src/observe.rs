@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use shared::api::object::{Key, Uid};
-use shared::api::resource::PODS;
+use shared::api::resource::{POD_GROUPS, PODS};
 use shared::following::cache::{Cache, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder};
 use shared::transport::api_error::ResultExt;
@@ -21,7 +21,7 @@ use crate::objects::claim::{ConsumerKind, ResourceClaim};
 use crate::objects::pod::Pod;
 use crate::objects::pod_group::PodGroup;
 use crate::objects::template::ResourceClaimTemplate;
-use crate::objects::{ClaimUser, POD_GROUPS};
+use crate::objects::ClaimUser;
 
 #[derive(Clone, Debug)]
 pub struct Observed {

@@ -7,6 +7,7 @@
 pub mod container;
 pub mod creation;
 pub mod disruption;
+pub mod group;
 pub mod ranking;
 pub mod rejection;
 

@@ -115,6 +115,8 @@ pub const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets"
 pub const CERTIFICATE_SIGNING_REQUESTS: Resource =
     Resource::cluster_scoped("certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests");
 pub const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
+/// `scheduling.k8s.io/v1alpha2` `PodGroup`, the version that upstream uses.
+pub const POD_GROUPS: Resource = Resource::namespaced("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups");
 
 #[cfg(test)]
 mod tests {

@@ -41,7 +41,7 @@ use self::watch::Watches;
 use super::{NOW, ObjectBuilder, protobuf};
 use crate::api::resource::{
     CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, CONTROLLER_REVISIONS, DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES,
-    NODES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource, SECRETS,
+    NODES, POD_GROUPS, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource, SECRETS,
 };
 use crate::transport::client::{Client, connection_of};
 use crate::transport::clock::Clock;
@@ -69,7 +69,7 @@ const OTHERS: &[Resource] = &[
     Resource::namespaced("", "v1", "ResourceQuota", "resourcequotas"),
     Resource::namespaced("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
     Resource::namespaced("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
-    Resource::namespaced("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups"),
+    POD_GROUPS,
     Resource::cluster_scoped("resource.k8s.io", "v1", "ResourceSlice", "resourceslices"),
     Resource::cluster_scoped("resource.k8s.io", "v1beta2", "DeviceTaintRule", "devicetaintrules"),
     Resource::namespaced("", "v1", "Endpoints", "endpoints"),

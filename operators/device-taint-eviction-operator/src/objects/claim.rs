@@ -5,14 +5,13 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use shared::api::intern::{Interner, Text};
 use shared::api::object::{Meta, Uid, null_as_default};
-use shared::api::resource::Resource;
+use shared::api::pod::group::is_of_pod_group;
+use shared::api::resource::{POD_GROUPS, PODS, Resource};
 use shared::api::taint::{TaintEffect, Toleration};
 
 use super::{DeviceId, DeviceTaint, Pod, Pool};
 
 pub const RESOURCE_CLAIMS: Resource = Resource::namespaced("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims");
-
-const SCHEDULING: &str = "scheduling.k8s.io";
 
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawClaim")]
@@ -46,20 +45,11 @@ impl ResourceClaim {
         !self.devices.is_empty()
     }
 
-    /// Whether it was made for this pod, or with `by_group` for the pod's PodGroup, which a pod knows by name only.
+    /// Whether it was made for this pod, or with `by_group` for the pod's PodGroup.
     ///
     /// Upstream: `IsForPod`, `staging/src/k8s.io/dynamic-resource-allocation/resourceclaim/resourceclaim.go`.
     pub fn is_for(&self, pod: &Pod, by_group: bool) -> bool {
-        let controller = self.metadata.controller.as_ref();
-        let is_of_group = || {
-            controller.is_some_and(|controller| {
-                let group = controller.api_version.split_once('/').map_or("", |(group, _)| group);
-                !pod.group.is_empty()
-                    && controller.name == pod.group
-                    && controller.kind == *"PodGroup"
-                    && group == SCHEDULING
-            })
-        };
+        let is_of_group = || pod.group.as_ref().is_some_and(|group| is_of_pod_group(&self.metadata, group));
         self.metadata.is_controlled_by(pod.metadata.uid) || by_group && is_of_group()
     }
 
@@ -67,7 +57,7 @@ impl ResourceClaim {
     pub fn is_reserved_for(&self, pod: &Pod, by_group: bool) -> bool {
         self.consumers.iter().any(|consumer| match consumer {
             Consumer::Pod { name: _, uid } => *uid == pod.metadata.uid,
-            Consumer::PodGroup { name } => by_group && !pod.group.is_empty() && *name == pod.group,
+            Consumer::PodGroup { name } => by_group && pod.group.as_ref() == Some(name),
         })
     }
 }
@@ -156,10 +146,11 @@ impl From<RawResult> for AllocatedDevice {
 impl RawConsumer {
     fn read(self) -> Option<Consumer> {
         let Self { api_group, resource, name, uid } = self;
-        match (api_group.as_str(), resource.as_str()) {
-            ("", "pods") => Some(Consumer::Pod { name, uid }),
-            (SCHEDULING, "podgroups") => Some(Consumer::PodGroup { name }),
-            _ => None,
+        let is_of = |of: &Resource| api_group == *of.group && resource == *of.plural;
+        if is_of(&PODS) {
+            Some(Consumer::Pod { name, uid })
+        } else {
+            is_of(&POD_GROUPS).then_some(Consumer::PodGroup { name })
         }
     }
 }

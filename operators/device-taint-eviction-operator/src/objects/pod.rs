@@ -5,6 +5,7 @@ use shared::api::condition::Condition;
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::pod::disruption::{Disruption, DisruptionTarget};
+use shared::api::pod::group::pod_group;
 use shared::api::resource::PODS;
 
 /// The condition that a pod gets before it is deleted.
@@ -20,8 +21,8 @@ pub struct Pod {
     pub is_scheduled: bool,
     /// Without those that are not made yet, or not needed.
     pub claims: Box<[ClaimReference]>,
-    /// The name of its PodGroup; `""` for none.
-    pub group: Text,
+    /// The name of its PodGroup.
+    pub group: Option<Text>,
     /// Its condition DisruptionTarget.
     pub disruption: Disruption,
 }
@@ -51,8 +52,8 @@ struct RawSpec {
     node_name: Text,
     #[serde(deserialize_with = "null_as_default")]
     resource_claims: Vec<RawReference>,
-    #[serde(deserialize_with = "null_as_default")]
-    scheduling_group: RawGroup,
+    #[serde(deserialize_with = "pod_group")]
+    scheduling_group: Option<Text>,
 }
 
 #[derive(Default, Deserialize)]
@@ -61,13 +62,6 @@ struct RawReference {
     name: Text,
     resource_claim_name: Option<Text>,
     resource_claim_template_name: Option<Text>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawGroup {
-    #[serde(deserialize_with = "null_as_default")]
-    pod_group_name: Text,
 }
 
 #[derive(Default, Deserialize)]
@@ -101,14 +95,14 @@ impl RawReference {
 
 impl From<RawPod> for Pod {
     fn from(RawPod { metadata, spec, status }: RawPod) -> Self {
-        let RawSpec { node_name, resource_claims, scheduling_group } = spec;
+        let RawSpec { node_name, resource_claims, scheduling_group: group } = spec;
         let made = &status.resource_claim_statuses;
         let claims = resource_claims.into_iter().filter_map(|reference| reference.resolve(made));
         Self {
             metadata,
             is_scheduled: !node_name.is_empty(),
             claims: claims.collect(),
-            group: scheduling_group.pod_group_name,
+            group,
             disruption: DELETION_BY_DEVICE_TAINT_MANAGER.find(&status.conditions),
         }
     }

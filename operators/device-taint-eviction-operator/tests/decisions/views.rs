@@ -46,7 +46,7 @@ fn what_is_null_or_missing_is_empty() {
     let slice: Arc<ResourceSlice> = slice(&[]).set(&["spec", "devices"], Value::Null).build();
     assert!(slice.devices.is_empty() && slice.tainted.is_empty());
     let pod: Arc<Pod> = shared::testing::pod("a").build();
-    assert!(pod.claims.is_empty() && pod.group.is_empty());
+    assert!(pod.claims.is_empty() && pod.group.is_none());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, null_as_default};
+use shared::api::pod::group::pod_group;
 use shared::api::resource::PODS;
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -31,18 +32,12 @@ struct RawPod {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawSpec {
-    #[serde(deserialize_with = "null_as_default")]
-    scheduling_group: RawGroup,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawGroup {
-    pod_group_name: Option<Text>,
+    #[serde(deserialize_with = "pod_group")]
+    scheduling_group: Option<Text>,
 }
 
 impl From<RawPod> for Pod {
     fn from(RawPod { metadata, spec }: RawPod) -> Self {
-        Self { metadata, group: spec.scheduling_group.pod_group_name.filter(|group| !group.is_empty()) }
+        Self { metadata, group: spec.scheduling_group }
     }
 }

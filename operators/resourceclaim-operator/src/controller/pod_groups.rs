@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
+use shared::api::resource::POD_GROUPS;
 use shared::working::context::ControllerContext;
 use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::users::UserWriter;
-use crate::objects::POD_GROUPS;
 use crate::observe::Caches;
 use crate::plan::users::plan_pod_group;
 

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use shared::api::intern::Text;
 use shared::api::names::DNS1123_LABEL_MAX_LENGTH;
 use shared::api::object::{Meta, Uid, null_as_default};
-use shared::api::resource::{PODS, Resource};
+use shared::api::resource::{POD_GROUPS, PODS, Resource};
 
-use super::{POD_GROUPS, RESOURCE_CLAIMS};
+use super::RESOURCE_CLAIMS;
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawClaim")]

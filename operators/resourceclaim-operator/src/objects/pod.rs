@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
+use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, null_as_default};
 use shared::api::pod::Phase;
+use shared::api::pod::group::{is_of_pod_group, pod_group};
 use shared::api::resource::PODS;
 
 use super::claim::{Consumer, ConsumerKind, ResourceClaim};
-use super::{ClaimUser, Entry, POD_GROUPS, Recorded};
+use super::{ClaimUser, Entry, Recorded};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pod {
@@ -18,7 +20,7 @@ pub struct Pod {
     /// The name of the claim that the scheduler made for its extended resources.
     pub extended_claim: Option<Box<str>>,
     /// The name of its PodGroup.
-    pub group: Option<Box<str>>,
+    pub group: Option<Text>,
     pub is_scheduled: bool,
     pub phase: Phase,
 }
@@ -71,18 +73,10 @@ impl ClaimUser for Pod {
         &self.recorded
     }
 
-    /// A pod does not know the uid of its PodGroup.
-    ///
     /// Upstream: `IsForPod`, staging/src/k8s.io/dynamic-resource-allocation/resourceclaim/resourceclaim.go.
     fn is_for(&self, claim: &ResourceClaim, accepts_groups: bool) -> bool {
-        let Some(controller) = &claim.metadata.controller else { return false };
-        let group = controller.api_version.split_once('/').map(|(group, _)| group);
-        let is_groups = || {
-            group == Some(&*POD_GROUPS.group)
-                && controller.kind == *POD_GROUPS.kind
-                && self.group.as_deref() == Some(controller.name.as_str())
-        };
-        controller.uid == self.metadata.uid || accepts_groups && is_groups()
+        let is_groups = || self.group.as_ref().is_some_and(|group| is_of_pod_group(&claim.metadata, group));
+        claim.metadata.is_controlled_by(self.metadata.uid) || accepts_groups && is_groups()
     }
 
     fn unsupported(&self, entry: &str) -> String {
@@ -110,14 +104,8 @@ struct RawSpec<'a> {
     node_name: Cow<'a, str>,
     #[serde(deserialize_with = "null_as_default")]
     resource_claims: Box<[Entry]>,
-    scheduling_group: Option<RawGroup>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawGroup {
-    #[serde(default)]
-    pod_group_name: Option<Box<str>>,
+    #[serde(deserialize_with = "pod_group")]
+    scheduling_group: Option<Text>,
 }
 
 #[derive(Default, Deserialize)]
@@ -139,10 +127,9 @@ struct RawExtended {
 impl<'de> Deserialize<'de> for Pod {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let RawPod { metadata, spec, status } = RawPod::deserialize(deserializer)?;
-        let RawSpec { node_name, resource_claims: entries, scheduling_group } = spec;
+        let RawSpec { node_name, resource_claims: entries, scheduling_group: group } = spec;
         let RawStatus { phase, resource_claim_statuses: recorded, extended_resource_claim_status } = status;
         let extended_claim = extended_resource_claim_status.map(|extended| extended.resource_claim_name);
-        let group = scheduling_group.and_then(|group| group.pod_group_name);
         Ok(Self { metadata, entries, recorded, extended_claim, group, is_scheduled: !node_name.is_empty(), phase })
     }
 }

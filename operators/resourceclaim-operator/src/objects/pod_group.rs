@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 use shared::api::object::{Key, Meta, null_as_default};
+use shared::api::resource::POD_GROUPS;
 
 use super::claim::ResourceClaim;
-use super::{ClaimUser, Entry, POD_GROUPS, Recorded};
+use super::{ClaimUser, Entry, Recorded};
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawPodGroup")]

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use shared::api::object::{Key, ObjectReference};
-use shared::api::resource::PODS;
+use shared::api::resource::{POD_GROUPS, PODS};
 use shared::controllers::live_spec::Abridged;
 use shared::working::control::Preconditions;
 use shared::working::decisions::{self, LiveRead, Reasoned};
@@ -15,7 +15,7 @@ use super::reasons::{Failure, UserReason, Wait};
 use crate::objects::claim::{Consumer, ResourceClaim};
 use crate::objects::pod::Pod;
 use crate::objects::pod_group::PodGroup;
-use crate::objects::{ClaimUser, Entry, POD_GROUPS, Source};
+use crate::objects::{ClaimUser, Entry, Source};
 use crate::observe::users::{Group, ObservedUser};
 
 pub type UserNext = decisions::Next<UserReason, UserPlan>;

@@ -50,6 +50,12 @@ pub(super) fn record(next: UserNext) -> Vec<String> {
     steps(next).record.iter().map(name).collect()
 }
 
+#[test]
+fn an_empty_name_of_a_pod_group_is_none() {
+    let unnamed = user().set(&["spec", "schedulingGroup", "podGroupName"], "");
+    check(ON, &[unnamed, template()], CREATE);
+}
+
 /// Upstream: `testPodWithNodeName`.
 fn bound() -> ObjectBuilder {
     recorded(user().node("worker"), CLAIM)
