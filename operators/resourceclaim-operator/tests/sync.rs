@@ -7,6 +7,7 @@ use std::time::Duration;
 use resourceclaim_operator::controller::ResourceClaimOperator;
 use resourceclaim_operator::objects::PROTECTION;
 use serde_json::{Value, json};
+use shared::api::resource::POD_GROUPS;
 use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, the_first_one_waits};
 use shared::testing::running::Step::Do;
@@ -19,6 +20,9 @@ const CREATE: &str = "create resourceclaims";
 const WEB: &str = "default/web";
 const SHARED: &str = "default/shared";
 const GATE: &[&str] = &["--feature-gates=DRAWorkloadResourceClaims=true"];
+
+/// By then it has noticed in any case whether the kind is served.
+const NOTICED: Duration = Duration::from_secs(301);
 
 fn template() -> ObjectBuilder {
     let requests = json!([{ "name": "gpu", "exactly": { "deviceClassName": "gpu.example.com" } }]);
@@ -528,6 +532,41 @@ fn survives_a_kill_before_any_write_for_a_pod_group() {
         ];
         let server = survives_kills::<ResourceClaimOperator>(GATE, &life).await;
         assert_eq!((server.keys(CLAIMS), server.count(CREATE)), (vec![], 1));
+    });
+}
+
+/// The feature gate may be on in this process alone.
+#[test]
+fn pods_get_their_claims_where_pod_groups_are_not_served() {
+    test(async {
+        let server = Server::new();
+        server.withdraw("podgroups");
+        server.add(&template());
+        server.add(&user("web", &[templated("a")]));
+        let running = start_at_rest::<ResourceClaimOperator>(&server, GATE).await;
+        assert_eq!((recorded(&server, "pods", WEB).len(), server.count("list podgroups")), (1, 0));
+        server.serve(POD_GROUPS);
+        server.add(&group());
+        running.pass(NOTICED).await;
+        assert_eq!(recorded(&server, "podgroups", "default/train").len(), 1);
+    });
+}
+
+#[test]
+fn a_pod_group_that_is_not_served_any_more_keeps_its_claim() {
+    test(async {
+        let server = Server::new();
+        server.add(&object("scheduling.k8s.io/v1alpha2", "PodGroup", "train"));
+        let uid = server.get("podgroups", "default/train").unwrap()["metadata"]["uid"].clone();
+        let train = json!({ "apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "train", "uid": uid });
+        server.add(&allocated("shared").set(&["status", "reservedFor"], json!([train])));
+        let running = start_at_rest::<ResourceClaimOperator>(&server, GATE).await;
+        server.withdraw("podgroups");
+        // The cache keeps its objects a while longer.
+        running.pass(Duration::from_mins(15)).await;
+        server.change(CLAIMS, SHARED, |claim| claim["metadata"]["labels"] = json!({ "a": "b" }));
+        running.pass(Duration::from_mins(1)).await;
+        assert_eq!((server.count("get podgroups") > 1, server.writes()), (true, vec![]));
     });
 }
 
