@@ -1,8 +1,7 @@
 //! The operator as a process, and one sync of a claim.
 
 pub mod changes;
-mod pod_groups;
-mod pods;
+mod users;
 
 use std::sync::Arc;
 
@@ -15,18 +14,15 @@ use shared::working::queue::Backoff;
 use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
-use crate::apply::users::UserWriter;
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::{ClaimCounts, ClaimMetrics};
-use crate::objects::pod::Pod;
-use crate::objects::pod_group::PodGroup;
-use crate::objects::{ClaimUser, RESOURCE_CLAIMS};
+use crate::objects::RESOURCE_CLAIMS;
 use crate::observe::{Caches, Informers};
+use crate::plan::users::{plan_pod, plan_pod_group};
 use crate::plan::{Next, plan};
 use changes::{claim_changed, group_changed, pod_changed};
-use pod_groups::PodGroupController;
-use pods::PodController;
+use users::UserController;
 
 pub struct ResourceClaimOperator;
 
@@ -38,7 +34,7 @@ impl Operator for ResourceClaimOperator {
         let claims = setup.queue(facts::CLAIMS.name, Backoff::default());
         let pods = setup.queue(facts::PODS.name, Backoff::default());
         let groups = setup.queue(facts::POD_GROUPS.name, Backoff::default());
-        let (ctx, pod_ctx, group_ctx) = (setup.context(&claims), setup.context(&pods), setup.context(&groups));
+        let ctx = setup.context(&claims);
         let (caches, informers) = Caches::new(flags.feature_gates);
         let caches = Arc::new(caches);
         let effects =
@@ -48,19 +44,14 @@ impl Operator for ResourceClaimOperator {
         let (registry, resource_claims) = (setup.metrics().clone(), Arc::clone(&caches.resource_claims));
         // The leader counts the claims, so that a sum over replicas is their number.
         setup.at_start(move || registry.register_collector(ClaimCounts { resource_claims }));
-        let writer = |ctx: &ControllerContext, entry| UserWriter { ctx: ctx.clone(), metrics: metrics.clone(), entry };
-        let pod_controller =
-            PodController { caches: Arc::clone(&caches), writer: writer(&pod_ctx, Pod::ENTRY), ctx: pod_ctx };
-        let group_controller = PodGroupController {
-            caches: Arc::clone(&caches),
-            writer: writer(&group_ctx, PodGroup::ENTRY),
-            ctx: group_ctx,
-        };
+        let of_pods = UserController::new(setup, &pods, &caches, &metrics, (Caches::observe_pod, plan_pod));
+        let of_groups =
+            UserController::new(setup, &groups, &caches, &metrics, (Caches::observe_pod_group, plan_pod_group));
         let controller = ResourceClaimController { caches, writer: Writer { ctx: ctx.clone() }, ctx };
         let syncs = flags.concurrent_resourceclaim_syncs;
         setup.work(Arc::new(controller), &claims, syncs);
-        setup.work(Arc::new(pod_controller), &pods, syncs);
-        setup.work(Arc::new(group_controller), &groups, syncs);
+        setup.work(Arc::new(of_pods), &pods, syncs);
+        setup.work(Arc::new(of_groups), &groups, syncs);
     }
 }
 
