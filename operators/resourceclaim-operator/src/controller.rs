@@ -104,10 +104,7 @@ impl Controller for ResourceClaimController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let observed = self.caches.observe(key);
         self.caches.deleted.clear(key);
-        let Some(observed) = observed else {
-            self.ctx.forget(key, None);
-            return Ok(Requeue::Done);
-        };
+        let Some(observed) = observed else { return Ok(Requeue::Done) };
         let read = |observed| self.caches.live_users(self.ctx.control(), observed);
         let (_, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
         self.writer.apply(key, plan).await.map(|()| Requeue::Done)

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::api::object::{Key, Object};
+use shared::api::object::{Key, Meta, Object};
 use shared::following::cache::Change;
 use shared::working::effect::Effect;
 use shared::working::queue::Cause;
@@ -19,7 +19,11 @@ use crate::observe::Caches;
 ///
 /// Upstream: `enqueueResourceClaim`, `pkg/controller/resourceclaim/controller.go`.
 pub fn claim_changed(change: Change<'_, ResourceClaim>) -> Vec<Effect> {
-    change.existing().map(|claim| enqueue(claim.metadata.key.clone())).into_iter().collect()
+    let Meta { key, uid, .. } = &change.latest().metadata;
+    vec![match change {
+        Change::Added(_) | Change::Updated { .. } => enqueue(key.clone()),
+        Change::Deleted(_) => Effect::Forget(key.clone(), *uid),
+    }]
 }
 
 /// A pod's claims never change, so only what was recorded of them and its node count. Whether it has ended is asked by

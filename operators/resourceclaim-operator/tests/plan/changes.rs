@@ -89,6 +89,8 @@ fn each_change_of_a_claim_leads_to_it_but_its_deletion() {
     // "delete deallocated claim", "delete allocated claim"
     assert_eq!(of_claim(&caches, Change::Deleted(&plain)), [""; 0]);
     assert_eq!(of_claim(&caches, Change::Deleted(&allocated)), [""; 0]);
+    let forget = Effect::Forget(plain.metadata.key.clone(), plain.metadata.uid);
+    assert_eq!(claim_changed(Change::Deleted(&plain)), [forget]);
 }
 
 /// Upstream: `TestEventHandlers`. Without the gate no PodGroup is followed, which `sync.rs` shows for
