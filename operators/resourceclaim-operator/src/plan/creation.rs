@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 use shared::api::json;
 use shared::api::owner::OwnerReference;
 use shared::api::raw::{RawObject, raw_of};
-use shared::controllers::live_spec::Abridged;
 
 use super::reasons::{Failure, Wait};
 use crate::flags::gates::FeatureGates;
@@ -81,7 +80,7 @@ fn from_template<'a, U: ClaimUser>(
     if template.has_prioritized_list && !gates.prioritized_list {
         return Standing::Fails(Failure::PrioritizedList);
     }
-    let Some(spec) = template.spec.whole().filter(|_| template.left_out() == 0) else {
+    let Some(spec) = template.spec.whole() else {
         return Standing::Read { template };
     };
     match claim_body(user, entry, spec) {
