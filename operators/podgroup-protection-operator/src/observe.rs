@@ -1,5 +1,6 @@
 //! Reads one PodGroup and its pods that have not ended: first from the cache, and live if the cache has none.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -32,8 +33,8 @@ pub struct Caches {
     /// The pods that have not ended, of the namespaces in which a group is being deleted.
     pub pods: Arc<Cache<Pod>>,
     pods_by_group: IndexId,
-    /// The pods with groups, by namespace.
-    answers: Answers<Text, Arc<[Pod]>>,
+    /// The pods of each group, by namespace.
+    answers: Answers<Text, Arc<BTreeMap<Text, UsingPods>>>,
 }
 
 pub struct Informers {
@@ -70,23 +71,22 @@ impl Caches {
         let Observed { group, cached, live: _ } = observed;
         let (metadata, seen) = (&group.metadata, self.pod_groups.progress());
         let namespace = Text::new(metadata.namespace());
-        let list = pods_with_groups(control, &namespace);
+        let list = pods_by_group(control, &namespace);
         let pods = self.answers.ask(&namespace, metadata.resource_version, seen, list).await;
         let pods = pods.context("cannot list the pods of its namespace")?;
-        let of_group = pods.iter().filter(|pod| pod.group_key().as_ref() == Some(&metadata.key));
-        let live = Some(of_group.map(|pod| pod.metadata.name()).collect());
+        let live = Some(pods.get(metadata.name()).cloned().unwrap_or_default());
         Ok(Observed { group, cached, live })
     }
 }
 
-async fn pods_with_groups(control: &Control, namespace: &str) -> Result<Arc<[Pod]>, ApiError> {
-    let mut pods = Vec::new();
-    let each = |pod: Pod| {
-        if pod.group.is_some() {
-            pods.push(pod);
+async fn pods_by_group(control: &Control, namespace: &str) -> Result<Arc<BTreeMap<Text, UsingPods>>, ApiError> {
+    let mut pods = BTreeMap::<Text, UsingPods>::new();
+    let each = |Pod { metadata, group }: Pod| {
+        if let Some(group) = group {
+            pods.entry(group).or_default().pods.push(metadata.name().to_owned());
         }
     };
     let selection = Selection { field_selector: LIVE, ..Selection::default() };
     control.list_each(&PODS, namespace, selection, Accept::Object, each).await?;
-    Ok(pods.into())
+    Ok(Arc::new(pods))
 }
