@@ -318,6 +318,19 @@ fn a_failed_deletion_is_retried_and_has_one_event() {
     });
 }
 
+#[test]
+fn an_unknown_path_does_not_show_that_a_pod_is_gone() {
+    test(async {
+        let server = Server::new();
+        server.add(&tainted_slice());
+        server.on("patch", "pods/status").once().answer(404, "", "404 page not found");
+        server.on("delete", "pods").once().answer(404, "", "404 page not found");
+        add_user(&server, "goes", 0);
+        let _running = start(&server, &[]).await;
+        assert_eq!((server.count("delete pods"), is_being_deleted(&server, "default/goes")), (2, true));
+    });
+}
+
 /// Upstream: `TestParallelPodDeletion`.
 #[test]
 fn no_event_announces_the_deletion_of_a_pod_that_is_already_deleted() {

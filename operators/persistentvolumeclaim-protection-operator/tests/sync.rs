@@ -107,6 +107,17 @@ fn a_write_that_fails_is_retried_and_a_removal_after_another_list() {
     });
 }
 
+#[test]
+fn an_unknown_path_does_not_show_that_a_claim_is_gone() {
+    test(async {
+        let server = Server::new();
+        server.on("patch", CLAIMS).once().answer(404, "", "404 page not found");
+        server.add(&claim("data"));
+        let _running = start(&server).await;
+        assert_eq!(finalizers(&server), json!([PROTECTION.finalizer]));
+    });
+}
+
 /// Upstream: `TestPVCProtectionController`, "multiple PVCs with finalizer for the same namespace; no alive pods -> finalizer
 /// is removed" and "delete multiple PVCs of the same namespace; pod list fails for one PVC -> …".
 #[test]

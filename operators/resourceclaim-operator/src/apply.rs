@@ -33,7 +33,7 @@ impl Writer {
         if let Some(status) = released(&users, deallocate) {
             let control = self.ctx.for_key(key, preconditions.uid);
             let patch = Patch::strategic(&status).on_status();
-            let patched = control.patch(&RESOURCE_CLAIMS, key, preconditions, patch).await.unless_gone();
+            let patched = control.patch(&RESOURCE_CLAIMS, key, preconditions, patch).await.unless_absent();
             let Some(written) = patched.context("cannot release the claim")? else { return Ok(()) };
             tracing::info!(claim = %key, users = users.len(), deallocate, %reason, "released claim");
             preconditions = Preconditions::of(&written.metadata);
@@ -46,7 +46,7 @@ impl Writer {
 
     async fn delete(&self, key: &Key, preconditions: Preconditions, reason: &str) -> anyhow::Result<()> {
         let control = self.ctx.for_key(key, preconditions.uid);
-        let deleted = control.delete(&RESOURCE_CLAIMS, key, &DeleteOptions::of(preconditions)).await.unless_gone();
+        let deleted = control.delete(&RESOURCE_CLAIMS, key, &DeleteOptions::of(preconditions)).await.unless_absent();
         if deleted.context("cannot delete the claim")?.is_some() {
             tracing::info!(claim = %key, reason, "deleted claim");
         }

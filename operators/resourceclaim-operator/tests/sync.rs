@@ -322,12 +322,13 @@ fn nothing_is_freed_while_the_live_read_fails() {
 
 /// A proxy in between may answer so.
 #[test]
-fn an_unknown_path_does_not_show_that_a_user_is_gone() {
+fn an_unknown_path_does_not_show_that_a_user_or_a_claim_is_gone() {
     test(async {
         let server = Server::new();
         let nobody = json!([{ "resource": "pods", "name": "web", "uid": "00000000-0000-4000-8000-000000000000" }]);
         server.add(&allocated("shared").set(&["status", "reservedFor"], nobody));
         let unknown = server.on("get", "pods").answer(404, "", "404 page not found");
+        server.on("patch", "resourceclaims/status").once().answer(404, "", "404 page not found");
         let running = start_failing(&server).await;
         assert_eq!((unknown.count() > 1, server.writes()), (true, Vec::new()));
         unknown.times(0);

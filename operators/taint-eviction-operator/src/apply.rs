@@ -74,13 +74,13 @@ impl Writer {
         let mut exists = true;
         if let Some(body) = marked_status(&pod, now) {
             let patched = control.patch(&PODS, key, uid, Patch::strategic(&body).on_status()).await;
-            exists = patched.unless_gone().context("cannot mark pod")?.is_some();
+            exists = patched.unless_absent().context("cannot mark pod")?.is_some();
         }
         let mut is_deleted = false;
         if delete && exists {
             // A conflict is an error: the name may belong to another pod by now.
             let deleted = control.delete(&PODS, key, &DeleteOptions::of(uid)).await;
-            is_deleted = deleted.unless_gone().context("cannot delete pod")?.is_some();
+            is_deleted = deleted.unless_absent().context("cannot delete pod")?.is_some();
         }
         self.evictions.forget(key);
         if is_deleted {

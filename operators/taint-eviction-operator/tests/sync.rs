@@ -85,6 +85,20 @@ fn survives_a_kill_before_any_write() {
 }
 
 #[test]
+fn an_unknown_path_does_not_show_that_a_pod_is_gone() {
+    test(async {
+        let server = Server::new();
+        add_node(&server);
+        server.on("patch", "pods/status").once().answer(404, "", "404 page not found");
+        server.on("delete", "pods").once().answer(404, "", "404 page not found");
+        server.add(&pod("goes"));
+        let _running = start(&server).await;
+        let deletion = server.get("pods", "default/goes").map(|pod| pod["metadata"]["deletionTimestamp"].is_string());
+        assert_eq!((server.count("delete pods"), deletion), (2, Some(true)));
+    });
+}
+
+#[test]
 fn a_taint_that_goes_in_time_cancels_a_pending_deletion() {
     test(async {
         let server = Server::new();

@@ -103,6 +103,6 @@ impl Protection {
         patch: Patch,
     ) -> anyhow::Result<bool> {
         let patched = ctx.for_key(key, preconditions.uid).patch(&self.resource, key, preconditions, patch).await;
-        Ok(patched.unless_gone()?.is_some())
+        Ok(patched.unless_absent()?.is_some())
     }
 }

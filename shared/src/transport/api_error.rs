@@ -55,8 +55,8 @@ pub enum ApiError {
 /// Shorter ways to treat the result of a request.
 pub trait ResultExt<T> {
     /// `None` if the object is gone. Right for a write that has no purpose without its object: a deletion, or a patch
-    /// of what was observed. Wrong for a live read ([`Self::unless_absent`]), and for a create, which gets a 404 if its
-    /// namespace is missing.
+    /// of what was observed. Wrong for a live read and for a write that nothing else would repeat
+    /// ([`Self::unless_absent`]), and for a create, which gets a 404 if its namespace is missing.
     fn unless_gone(self) -> Result<Option<T>, ApiError>;
 
     /// `None` if the apiserver says that the object does not exist. Any other 404 is an error: it comes from a proxy, or

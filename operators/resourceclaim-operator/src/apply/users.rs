@@ -70,7 +70,7 @@ impl UserWriter {
         let claims: Vec<(Box<str>, Box<str>)> = claims.collect();
         let patch = Patch::apply(FIELD_MANAGER, &resource_claim_statuses(user, &claims)).on_status();
         let control = self.ctx.for_key(&user.key, user.uid);
-        let patched = control.patch(&user.resource, &user.key, user.uid, patch).await.unless_gone();
+        let patched = control.patch(&user.resource, &user.key, user.uid, patch).await.unless_absent();
         if patched.context("cannot record its claims")?.is_some() {
             tracing::info!(kind = %user.resource.kind, user = %user.key, claims = claims.len(), "recorded claims");
         }
@@ -81,7 +81,7 @@ impl UserWriter {
         let Reservation { claim, consumer, preconditions } = reservation;
         let patch = Patch::strategic(&reserved(&consumer)).on_status();
         let control = self.ctx.for_key(&user.key, user.uid);
-        let patched = control.patch(&RESOURCE_CLAIMS, &claim, preconditions, patch).await.unless_gone();
+        let patched = control.patch(&RESOURCE_CLAIMS, &claim, preconditions, patch).await.unless_absent();
         if patched.with_context(|| format!("cannot reserve claim {claim}"))?.is_some() {
             tracing::info!(%claim, %consumer, "reserved claim");
         }
