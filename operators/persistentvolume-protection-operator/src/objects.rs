@@ -12,7 +12,7 @@ pub const PERSISTENT_VOLUMES: Resource = Resource::cluster_scoped("", "v1", "Per
 ///
 /// Upstream: `PVProtectionFinalizer`, `pkg/volume/util/finalizer.go`.
 pub const PROTECTION: Protection =
-    Protection { resource: PERSISTENT_VOLUMES, finalizer: "kubernetes.io/pv-protection" };
+    Protection { resource: PERSISTENT_VOLUMES, finalizer: "kubernetes.io/pv-protection", adds: true };
 
 /// A PersistentVolume by its metadata.
 #[derive(Debug, PartialEq, Deserialize)]

@@ -5,7 +5,7 @@ pub mod pod;
 use serde::Deserialize;
 use shared::api::object::Meta;
 use shared::api::resource::Resource;
-use shared::controllers::protection::Protection;
+use shared::controllers::protection::{Protected, Protection};
 
 /// `v1` `PersistentVolumeClaim`.
 pub const PERSISTENT_VOLUME_CLAIMS: Resource =
@@ -15,7 +15,7 @@ pub const PERSISTENT_VOLUME_CLAIMS: Resource =
 ///
 /// Upstream: `PVCProtectionFinalizer`, `pkg/volume/util/finalizer.go`.
 pub const PROTECTION: Protection =
-    Protection { resource: PERSISTENT_VOLUME_CLAIMS, finalizer: "kubernetes.io/pvc-protection" };
+    Protection { resource: PERSISTENT_VOLUME_CLAIMS, finalizer: "kubernetes.io/pvc-protection", adds: true };
 
 /// A PersistentVolumeClaim by its metadata.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -24,3 +24,7 @@ pub struct PersistentVolumeClaim {
 }
 
 shared::view!(PersistentVolumeClaim, PERSISTENT_VOLUME_CLAIMS);
+
+impl Protected for PersistentVolumeClaim {
+    const PROTECTION: Protection = PROTECTION;
+}

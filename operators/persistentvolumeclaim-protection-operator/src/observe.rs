@@ -6,6 +6,7 @@ use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
+use shared::controllers::protection::observe::{self, UserCaches};
 use shared::controllers::protection::users::UsingPods;
 use shared::following::answers::Answers;
 use shared::following::cache::{Cache, IndexId, IndexValue};
@@ -17,14 +18,7 @@ use shared::working::control::{Control, Selection};
 use crate::objects::PersistentVolumeClaim;
 use crate::objects::pod::Pod;
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
-    pub claim: Arc<PersistentVolumeClaim>,
-    /// The pods in the cache that use it; none if it is not being deleted, because pods are not watched then.
-    pub cached: UsingPods,
-    /// The pods that use it by a live list; none if they were not listed.
-    pub live: Option<UsingPods>,
-}
+pub type Observed = observe::Observed<PersistentVolumeClaim, UsingPods>;
 
 pub struct Caches {
     pub persistent_volume_claims: Arc<Cache<PersistentVolumeClaim>>,
@@ -54,29 +48,31 @@ impl Caches {
         };
         (caches, Informers { persistent_volume_claims, pods })
     }
+}
 
-    pub fn observe(&self, key: &Key) -> Option<Observed> {
+impl UserCaches for Caches {
+    type Object = PersistentVolumeClaim;
+    type Users = UsingPods;
+
+    fn observe(&self, key: &Key) -> Option<Observed> {
         let claim = self.persistent_volume_claims.get(key)?;
         let mut cached = UsingPods::default();
         if claim.metadata.is_being_deleted() {
             cached = using(&claim, &self.pods.by_index(self.pods_by_claim, &key.into()));
         }
-        Some(Observed { claim, cached, live: None })
+        Some(Observed { object: claim, cached, live: None })
     }
 
-    /// Adds the pods of a live list. Claims of one namespace that are deleted together share one list: it is newer than the
-    /// deletion of each.
+    /// Claims of one namespace that are deleted together share one list: it is newer than the deletion of each.
     ///
     /// Upstream: `askAPIServer` and `LazyLivePodList`.
-    pub(crate) async fn live_pods(&self, control: &Control, observed: Observed) -> anyhow::Result<Observed> {
-        let Observed { claim, cached, live: _ } = observed;
+    async fn live_users(&self, control: &Control, claim: &PersistentVolumeClaim) -> anyhow::Result<UsingPods> {
         let (metadata, seen) = (&claim.metadata, self.persistent_volume_claims.progress());
         let namespace = Text::new(metadata.namespace());
         let list = pods_with_claims(control, &namespace);
         let pods = self.answers.ask(&namespace, metadata.resource_version, seen, list).await;
         let pods = pods.context("cannot list the pods of its namespace")?;
-        let live = Some(using(&claim, &pods));
-        Ok(Observed { claim, cached, live })
+        Ok(using(claim, &pods))
     }
 }
 

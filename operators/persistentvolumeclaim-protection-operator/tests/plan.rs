@@ -9,10 +9,11 @@ use persistentvolumeclaim_protection_operator::controller::changes::claim_change
 use persistentvolumeclaim_protection_operator::objects::pod::Pod;
 use persistentvolumeclaim_protection_operator::objects::{PROTECTION, PersistentVolumeClaim};
 use persistentvolumeclaim_protection_operator::observe::{Caches, Observed, using};
-use persistentvolumeclaim_protection_operator::plan::{Next, Plan, plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::api::object::{Key, ResourceVersion};
+use shared::controllers::protection::observe::UserCaches;
+use shared::controllers::protection::plan::{Next, Plan, plan};
 use shared::controllers::protection::users::UsingPods;
 use shared::following::cache::Change;
 use shared::testing::properties::order_is_irrelevant;
@@ -85,7 +86,7 @@ fn stages(claim: &ObjectBuilder, cached: &[ObjectBuilder], live: &[ObjectBuilder
     let first = plan(&observed);
     let mut stages = vec![first.stage().text];
     if matches!(first, Next::Ask(_)) {
-        let live = Some(listed(&observed.claim, live));
+        let live = Some(listed(&observed.object, live));
         stages.push(plan(&Observed { live, ..observed }).stage().text);
     }
     stages

@@ -8,6 +8,7 @@ use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::pod::LIVE;
 use shared::api::resource::PODS;
+use shared::controllers::protection::observe::{self, UserCaches};
 use shared::controllers::protection::users::UsingPods;
 use shared::following::answers::Answers;
 use shared::following::cache::{Cache, IndexId, IndexValue};
@@ -19,14 +20,7 @@ use shared::working::control::{Control, Selection};
 use crate::objects::PodGroup;
 use crate::objects::pod::Pod;
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
-    pub group: Arc<PodGroup>,
-    /// Its pods in the cache; none if it is not being deleted, because pods are not watched then.
-    pub cached: UsingPods,
-    /// Its pods by a live list; none if they were not listed.
-    pub live: Option<UsingPods>,
-}
+pub type Observed = observe::Observed<PodGroup, UsingPods>;
 
 pub struct Caches {
     pub pod_groups: Arc<Cache<PodGroup>>,
@@ -53,29 +47,31 @@ impl Caches {
             Self { pod_groups: pod_groups.cache(), pods: pods.cache(), pods_by_group, answers: Answers::default() };
         (caches, Informers { pod_groups, pods })
     }
+}
+
+impl UserCaches for Caches {
+    type Object = PodGroup;
+    type Users = UsingPods;
 
     /// Upstream: `hasActivePods`, `pkg/controller/scheduling/podgroupprotection/podgroup_protection_controller.go`.
-    pub fn observe(&self, key: &Key) -> Option<Observed> {
+    fn observe(&self, key: &Key) -> Option<Observed> {
         let group = self.pod_groups.get(key)?;
         let mut cached = UsingPods::default();
         if group.metadata.is_being_deleted() {
             let pods = self.pods.by_index(self.pods_by_group, &key.into());
             cached = pods.iter().map(|pod| pod.metadata.name()).collect();
         }
-        Some(Observed { group, cached, live: None })
+        Some(Observed { object: group, cached, live: None })
     }
 
-    /// Adds the pods of a live list. Groups of one namespace that are deleted together share one list: it is newer than the
-    /// deletion of each.
-    pub(crate) async fn live_pods(&self, control: &Control, observed: Observed) -> anyhow::Result<Observed> {
-        let Observed { group, cached, live: _ } = observed;
+    /// Groups of one namespace that are deleted together share one list: it is newer than the deletion of each.
+    async fn live_users(&self, control: &Control, group: &PodGroup) -> anyhow::Result<UsingPods> {
         let (metadata, seen) = (&group.metadata, self.pod_groups.progress());
         let namespace = Text::new(metadata.namespace());
         let list = pods_by_group(control, &namespace);
         let pods = self.answers.ask(&namespace, metadata.resource_version, seen, list).await;
         let pods = pods.context("cannot list the pods of its namespace")?;
-        let live = Some(pods.get(metadata.name()).cloned().unwrap_or_default());
-        Ok(Observed { group, cached, live })
+        Ok(pods.get(metadata.name()).cloned().unwrap_or_default())
     }
 }
 

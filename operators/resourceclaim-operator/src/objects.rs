@@ -20,7 +20,7 @@ pub const RESOURCE_CLAIM_TEMPLATES: Resource =
 ///
 /// Upstream: `Finalizer`, staging/src/k8s.io/api/resource/v1/types.go.
 pub const PROTECTION: Protection =
-    Protection { resource: RESOURCE_CLAIMS, finalizer: "resource.kubernetes.io/delete-protection" };
+    Protection { resource: RESOURCE_CLAIMS, finalizer: "resource.kubernetes.io/delete-protection", adds: false };
 
 /// The annotation of a claim that was made from a template: the entry of its pod or PodGroup.
 ///

@@ -1,22 +1,16 @@
-//! The operator as a process, and one sync on one screen.
+//! Wiring. One sync is the same for all protected kinds: [`shared::controllers::protection::sync`].
 
 pub mod changes;
 
 use std::sync::Arc;
 
-use shared::api::explain::{Stage, Subject};
-use shared::api::object::Key;
+use shared::controllers::protection::sync::ProtectionController;
 use shared::process::run::{Names, Operator, Setup};
-use shared::working::context::ControllerContext;
 use shared::working::queue::Backoff;
-use shared::working::worker::{Controller, Requeue};
 
-use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
-use crate::objects::VOLUME_ATTRIBUTES_CLASSES;
 use crate::observe::{Caches, Informers};
-use crate::plan::{Next, plan};
 use changes::class_changed;
 
 /// Upstream's.
@@ -42,31 +36,7 @@ impl Operator for VolumeAttributesClassProtectionOperator {
         setup.watch(volume_attributes_classes);
         setup.watch_while(persistent_volumes, &deletions);
         setup.watch_while(persistent_volume_claims, &deletions);
-        let controller = ProtectionController { caches, writer: Writer { ctx: ctx.clone() }, ctx };
+        let controller = ProtectionController { caches, ctx };
         setup.work(Arc::new(controller), &queue, WORKERS);
-    }
-}
-
-struct ProtectionController {
-    caches: Arc<Caches>,
-    writer: Writer,
-    ctx: ControllerContext,
-}
-
-impl Controller for ProtectionController {
-    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        let read = |observed| self.caches.live_users(self.ctx.control(), observed);
-        let (_, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
-        self.writer.apply(key, plan).await
-    }
-
-    fn key_of(&self, object: &Subject) -> Option<Key> {
-        object.key_of(&VOLUME_ATTRIBUTES_CLASSES)
-    }
-
-    fn preview(&self, key: &Key) -> Vec<Stage> {
-        let next = self.caches.observe(key).map(|observed| plan(&observed));
-        next.iter().map(Next::stage).collect()
     }
 }

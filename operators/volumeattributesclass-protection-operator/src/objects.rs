@@ -4,7 +4,7 @@ use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::Resource;
-use shared::controllers::protection::Protection;
+use shared::controllers::protection::{Protected, Protection};
 
 pub const VOLUME_ATTRIBUTES_CLASSES: Resource =
     Resource::cluster_scoped("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses");
@@ -20,7 +20,7 @@ pub const PERSISTENT_VOLUME_CLAIMS: Resource =
 ///
 /// Upstream: `VACProtectionFinalizer`, `pkg/volume/util/finalizer.go`.
 pub const PROTECTION: Protection =
-    Protection { resource: VOLUME_ATTRIBUTES_CLASSES, finalizer: "kubernetes.io/vac-protection" };
+    Protection { resource: VOLUME_ATTRIBUTES_CLASSES, finalizer: "kubernetes.io/vac-protection", adds: true };
 
 /// A VolumeAttributesClass by its metadata.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -29,6 +29,10 @@ pub struct VolumeAttributesClass {
 }
 
 shared::view!(VolumeAttributesClass, VOLUME_ATTRIBUTES_CLASSES);
+
+impl Protected for VolumeAttributesClass {
+    const PROTECTION: Protection = PROTECTION;
+}
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawVolume")]

@@ -9,6 +9,7 @@ use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::{Key, Meta};
+use shared::controllers::protection::observe::{self, UserCaches};
 use shared::controllers::protection::users::{self, Words};
 use shared::following::answers::Answers;
 use shared::following::cache::{Cache, IndexId, IndexValue};
@@ -20,14 +21,7 @@ use crate::objects::{
     PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PersistentVolume, PersistentVolumeClaim, VolumeAttributesClass,
 };
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
-    pub class: Arc<VolumeAttributesClass>,
-    /// What names it in the caches; nothing if it is not being deleted, because volumes and claims are not watched then.
-    pub cached: Users,
-    /// What names it by live lists; none if they were not read.
-    pub live: Option<Users>,
-}
+pub type Observed = observe::Observed<VolumeAttributesClass, Users>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Users {
@@ -102,12 +96,6 @@ impl Caches {
         (caches, Informers { volume_attributes_classes, persistent_volumes, persistent_volume_claims })
     }
 
-    pub fn observe(&self, key: &Key) -> Option<Observed> {
-        let class = self.volume_attributes_classes.get(key)?;
-        let cached = if class.metadata.is_being_deleted() { self.users(key.name()) } else { Users::default() };
-        Some(Observed { class, cached, live: None })
-    }
-
     /// Upstream: `isBeingUsed`, `pkg/controller/volume/vacprotection/vac_protection_controller.go`.
     fn users(&self, class: &str) -> Users {
         let class = IndexValue::Text(Text::new(class));
@@ -118,16 +106,24 @@ impl Caches {
             claims: claims.iter().map(|claim| name(&claim.metadata)).collect(),
         }
     }
+}
 
-    /// Adds what names the class by live lists. Classes that are deleted together share them: they are newer than the
-    /// deletion of each.
-    pub(crate) async fn live_users(&self, control: &Control, observed: Observed) -> anyhow::Result<Observed> {
-        let Observed { class, cached, live: _ } = observed;
+impl UserCaches for Caches {
+    type Object = VolumeAttributesClass;
+    type Users = Users;
+
+    fn observe(&self, key: &Key) -> Option<Observed> {
+        let class = self.volume_attributes_classes.get(key)?;
+        let cached = if class.metadata.is_being_deleted() { self.users(key.name()) } else { Users::default() };
+        Some(Observed { object: class, cached, live: None })
+    }
+
+    /// Classes that are deleted together share the lists: they are newer than the deletion of each.
+    async fn live_users(&self, control: &Control, class: &VolumeAttributesClass) -> anyhow::Result<Users> {
         let (metadata, seen) = (&class.metadata, self.volume_attributes_classes.progress());
         let lists = users_by_class(control);
         let users = self.answers.ask(&(), metadata.resource_version, seen, lists).await?;
-        let live = Some(users.get(metadata.name()).cloned().unwrap_or_default());
-        Ok(Observed { class, cached, live })
+        Ok(users.get(metadata.name()).cloned().unwrap_or_default())
     }
 }
 

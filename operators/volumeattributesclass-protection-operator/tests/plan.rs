@@ -8,6 +8,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 use shared::api::object::{Key, ResourceVersion};
+use shared::controllers::protection::observe::UserCaches;
+use shared::controllers::protection::plan::{Next, Plan, plan};
 use shared::following::cache::Change;
 use shared::testing::properties::order_is_irrelevant;
 use shared::testing::{ObjectBuilder, object, store, uid};
@@ -19,7 +21,6 @@ use volumeattributesclass_protection_operator::objects::{
     PROTECTION, PersistentVolume, PersistentVolumeClaim, VolumeAttributesClass,
 };
 use volumeattributesclass_protection_operator::observe::{Caches, Observed, Users};
-use volumeattributesclass_protection_operator::plan::{Next, Plan, plan};
 
 const ADD: &str = "add the finalizer (lacks the finalizer)";
 const ASK: &str = "list claims and volumes (nothing in the caches names it)";
@@ -126,10 +127,11 @@ fn a_class_is_protected_and_goes_once_nothing_names_it() {
 
 #[test]
 fn what_only_a_live_list_shows_keeps_a_class() {
-    let observed = observed(&cluster(&deleted(), &[], &[]));
+    let caches = cluster(&deleted(), &[], &[]);
     let live = |volumes: &[&str], claims: &[&str]| {
         let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        text(&Observed { live: Some(Users { volumes: texts(volumes), claims: texts(claims) }), ..observed.clone() })
+        let live = Some(Users { volumes: texts(volumes), claims: texts(claims) });
+        text(&Observed { live, ..observed(&caches) })
     };
     let kept = "keep and check again (named by what is not in the caches:";
     assert_eq!(live(&["pv1"], &[]), format!("{kept} volumes: pv1)"));

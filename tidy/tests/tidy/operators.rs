@@ -56,7 +56,8 @@ fn check_rooms(operator: &str) -> Vec<String> {
 fn check_observe(operator: &str, sources: &[File]) -> Vec<String> {
     let room = |file: &&File| file.path.contains("/src/observe.rs") || file.path.contains("/src/observe/");
     let observe: Vec<&str> = sources.iter().filter(room).map(|file| file.text.as_str()).collect();
-    let declares = |name: &str| observe.iter().any(|text| text.contains(&format!("pub struct {name} ")));
+    let declared = |name: &str| [format!("pub struct {name} "), format!("pub type {name} ")];
+    let declares = |name: &str| observe.iter().any(|text| declared(name).iter().any(|words| text.contains(words)));
     let has_caches = observe.iter().any(|text| text.contains("Cache<"));
     let needed = ["Caches", "Observed"].into_iter().filter(|name| *name != "Caches" || has_caches);
     let missing = needed.filter(|name| !observe.is_empty() && !declares(name));

@@ -1,9 +1,7 @@
 //! Which claims are synced when one of them or a pod changes: itself, and those that a pod does not use any more.
 
-use shared::controllers::protection::State;
 use shared::following::cache::Change;
 use shared::working::effect::Effect;
-use shared::working::queue::Cause;
 
 use crate::objects::pod::Pod;
 use crate::objects::{PROTECTION, PersistentVolumeClaim};
@@ -30,7 +28,6 @@ impl Caches {
     /// The claims of the pod's volumes that are being deleted and are freed.
     fn freed(&self, pod: &Pod, is_freed: impl Fn(&PersistentVolumeClaim) -> bool) -> Vec<Effect> {
         let claims = pod.claim_keys().filter_map(|key| self.persistent_volume_claims.get(&key));
-        let freed = claims.filter(|claim| PROTECTION.state(&claim.metadata) == State::Candidate && is_freed(claim));
-        freed.map(|claim| Effect::Enqueue(claim.metadata.key.clone(), Cause::Event)).collect()
+        claims.filter(|claim| is_freed(claim)).filter_map(|claim| PROTECTION.freed(&*claim)).collect()
     }
 }

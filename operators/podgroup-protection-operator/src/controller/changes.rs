@@ -1,10 +1,8 @@
 //! Which PodGroups are synced when one of them or a pod changes: itself if it is being deleted, and that of a pod that has
 //! ended or is gone.
 
-use shared::controllers::protection::State;
 use shared::following::cache::Change;
 use shared::working::effect::Effect;
-use shared::working::queue::Cause;
 
 use crate::objects::pod::Pod;
 use crate::objects::{PROTECTION, PodGroup};
@@ -12,12 +10,7 @@ use crate::observe::Caches;
 
 /// Upstream: `handlePodGroupUpdate`, `pkg/controller/scheduling/podgroupprotection/podgroup_protection_controller.go`.
 pub fn group_changed(change: Change<'_, PodGroup>) -> Vec<Effect> {
-    change.existing().and_then(|group| due(group)).into_iter().collect()
-}
-
-fn due(group: &PodGroup) -> Option<Effect> {
-    let is_candidate = PROTECTION.state(&group.metadata) == State::Candidate;
-    is_candidate.then(|| Effect::Enqueue(group.metadata.key.clone(), Cause::Event))
+    PROTECTION.changed(change)
 }
 
 impl Caches {
@@ -30,6 +23,10 @@ impl Caches {
             Change::Updated { old, new } => old.group_key().filter(|group| new.group_key().as_ref() != Some(group)),
             Change::Deleted(last) => last.group_key(),
         };
-        freed.and_then(|key| self.pod_groups.get(&key)).and_then(|group| due(&group)).into_iter().collect()
+        freed
+            .and_then(|key| self.pod_groups.get(&key))
+            .and_then(|group| PROTECTION.freed(&*group))
+            .into_iter()
+            .collect()
     }
 }

@@ -2,10 +2,8 @@
 
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::controllers::protection::State;
 use shared::following::cache::Change;
 use shared::working::effect::Effect;
-use shared::working::queue::Cause;
 
 use crate::objects::{PROTECTION, PersistentVolume, PersistentVolumeClaim, VolumeAttributesClass};
 use crate::observe::Caches;
@@ -38,7 +36,6 @@ impl Caches {
     fn freed(&self, before: &[Text], now: &[Text]) -> Vec<Effect> {
         let freed = before.iter().filter(|name| !now.contains(name));
         let classes = freed.filter_map(|name| self.volume_attributes_classes.get(&Key::new("", name)));
-        let waiting = classes.filter(|class| PROTECTION.state(&class.metadata) == State::Candidate);
-        waiting.map(|class| Effect::Enqueue(class.metadata.key.clone(), Cause::Event)).collect()
+        classes.filter_map(|class| PROTECTION.freed(&*class)).collect()
     }
 }

@@ -8,9 +8,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::observe::Observed;
 use super::users::{Users, Words};
-use super::{Protection, State};
-use crate::api::object::Meta;
+use super::{Protected, State};
 use crate::working::control::Preconditions;
 use crate::working::decisions::{self, LiveRead, Reasoned};
 
@@ -64,22 +64,22 @@ impl<U: Users> Reasoned for Plan<U> {
     }
 }
 
-impl Protection {
-    /// Plans the next stage. The caches can show that something uses an object; only a live list shows that nothing does.
-    pub fn plan<A, U: Users>(&self, metadata: &Meta<A>, cached: &U, live: Option<&U>) -> Next<U> {
-        let preconditions = Preconditions::of(metadata);
-        Next::Execute(match self.state(metadata) {
-            State::Unprotected => Plan::Add { preconditions },
-            State::Protected => Plan::Keep(Reason::Protected),
-            State::LetGo => Plan::Keep(Reason::LetGo),
-            State::Candidate if !cached.is_empty() => Plan::Keep(Reason::Used(cached.clone())),
-            State::Candidate => match live {
-                None => return Next::Ask(LiveRead { step: U::WORDS.list, reason: Reason::NotSeen }),
-                Some(users) if users.is_empty() => Plan::Remove { preconditions },
-                Some(users) => Plan::Recheck { users: users.clone() },
-            },
-        })
-    }
+/// Plans the next stage. The caches can show that something uses an object; only a live list shows that nothing does.
+pub fn plan<T: Protected, U: Users>(observed: &Observed<T, U>) -> Next<U> {
+    let Observed { object, cached, live } = observed;
+    let preconditions = Preconditions::of(object.meta());
+    Next::Execute(match T::PROTECTION.state(object.meta()) {
+        State::Unprotected if T::PROTECTION.adds => Plan::Add { preconditions },
+        State::Unprotected => Plan::Keep(Reason::Unprotected),
+        State::Protected => Plan::Keep(Reason::Protected),
+        State::LetGo => Plan::Keep(Reason::LetGo),
+        State::Candidate if !cached.is_empty() => Plan::Keep(Reason::Used(cached.clone())),
+        State::Candidate => match live {
+            None => return Next::Ask(LiveRead { step: U::WORDS.list, reason: Reason::NotSeen }),
+            Some(users) if users.is_empty() => Plan::Remove { preconditions },
+            Some(users) => Plan::Recheck { users: users.clone() },
+        },
+    })
 }
 
 impl<U: Users> fmt::Display for Plan<U> {

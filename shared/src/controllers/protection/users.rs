@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::api::list::list;
 
 /// What uses an object. It prints as the names of the users.
-pub trait Users: Clone + fmt::Debug + fmt::Display + PartialEq + Serialize {
+pub trait Users: Clone + fmt::Debug + fmt::Display + PartialEq + Serialize + Send + Sync {
     const WORDS: Words;
 
     fn is_empty(&self) -> bool;
