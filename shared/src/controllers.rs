@@ -4,6 +4,7 @@ pub mod brake;
 pub mod by_label;
 pub mod certificates;
 pub mod claims;
+pub mod deletion_metrics;
 pub mod endpoints;
 pub mod live_spec;
 pub mod pod_control;

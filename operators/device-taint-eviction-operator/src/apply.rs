@@ -10,6 +10,7 @@ use anyhow::Context;
 use serde::Serialize;
 use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid};
 use shared::api::resource::PODS;
+use shared::controllers::deletion_metrics::DeletionMetrics;
 use shared::transport::api_error::ResultExt;
 use shared::working::context::ControllerContext;
 use shared::working::control::{DeleteOptions, Patch};
@@ -17,7 +18,6 @@ use shared::working::events::PlannedEvent;
 use shared::working::queue::Queue;
 
 use crate::memory::Pending;
-use crate::metrics::DeletionMetrics;
 use crate::objects::{DEVICE_TAINT_RULES, DeviceTaintRule};
 use crate::observe::{Caches, Observed};
 use crate::plan::{Eviction, Plan, RULE_STATUS_PERIOD, Step};

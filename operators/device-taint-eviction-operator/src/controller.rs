@@ -20,7 +20,7 @@ use crate::apply::Writer;
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::flags::gates::FeatureGates;
-use crate::metrics::DeletionMetrics;
+use crate::metrics;
 use crate::objects::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::{Plan, plan};
@@ -61,7 +61,7 @@ impl Operator for DeviceTaintEvictionOperator {
         setup.watch_beside(pods, &users);
         let writer = Writer {
             ctx: ctx.clone(),
-            metrics: DeletionMetrics::register(setup.metrics()),
+            metrics: metrics::register(setup.metrics()),
             caches: Arc::clone(&caches),
             rules: of_rules.clone(),
         };

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid};
 use shared::api::resource::PODS;
+use shared::controllers::deletion_metrics::DeletionMetrics;
 use shared::transport::api_error::ResultExt;
 use shared::working::context::ControllerContext;
 use shared::working::control::{DeleteOptions, Patch};
@@ -15,7 +16,6 @@ use shared::working::events::PlannedEvent;
 use shared::working::queue::{Cause, Queue};
 
 use crate::memory::{Evictions, Pending};
-use crate::metrics::DeletionMetrics;
 use crate::observe::Observed;
 use crate::plan::{Eviction, NodePlan, Plan, Step};
 use crate::status::marked_status;

@@ -19,7 +19,7 @@ use shared::working::worker::{Controller, Requeue};
 use crate::apply::Writer;
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
-use crate::metrics::DeletionMetrics;
+use crate::metrics;
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::{Plan, plan};
 use nodes::NodeController;
@@ -50,7 +50,7 @@ impl Operator for TaintEvictionOperator {
         setup.watch_on_nodes(pods, &need);
         let writer = Writer {
             ctx: ctx.clone(),
-            metrics: DeletionMetrics::register(setup.metrics()),
+            metrics: metrics::register(setup.metrics()),
             evictions: Arc::clone(&caches.evictions),
         };
         let nodes = NodeController {
