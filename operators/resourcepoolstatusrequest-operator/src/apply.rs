@@ -38,9 +38,9 @@ impl Writer {
             Plan::Keep(_) => None,
             Plan::Wait { left, until: _ } => Some((left, "the end of its time")),
             Plan::Retry { after, incomplete: _ } => Some((after, "complete pools")),
-            Plan::Answer { pools, total, left } => {
-                let answer = Some(Answer { pools, total });
-                return Ok(Outcome { answer, next: Some((left, "the end of its time")) });
+            // The watch shows the answer, which leads to the next sync.
+            Plan::Answer { pools, total } => {
+                return Ok(Outcome { answer: Some(Answer { pools, total }), next: None });
             }
             Plan::Delete { uid, since } => {
                 let options = DeleteOptions::of(Preconditions::from(uid));

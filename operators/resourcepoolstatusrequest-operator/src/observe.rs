@@ -1,5 +1,5 @@
-//! Reads one request from the cache, and the pools of its driver live: slices and claims are followed by nobody, because a
-//! request is answered once.
+//! Reads one request from the cache, and the pools of its driver live: slices and claims are not watched, because a request
+//! is answered once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,6 +62,16 @@ impl Pools {
         known.has_one_node &= known.node == node;
     }
 
+    /// The pools that an answer shows.
+    pub fn shown(&self, question: &Question) -> impl Iterator<Item = (&Text, &Pool)> {
+        self.0.iter().take(question.limit)
+    }
+
+    /// Those of them that lack slices.
+    pub fn incomplete(&self, question: &Question) -> impl Iterator<Item = &Text> {
+        self.shown(question).filter(|(_, pool)| pool.slices < pool.expected).map(|(name, _)| name)
+    }
+
     /// Counts the devices of a claim.
     pub fn allocate(&mut self, question: &Question, Allocated { devices }: &Allocated) {
         for (_, pool) in devices.iter().filter(|(driver, _)| *driver == question.driver) {
@@ -88,7 +98,7 @@ impl Caches {
     }
 }
 
-/// Adds the pools. No more than a page of slices or claims is in memory.
+/// Adds the pools. No more than a page of slices or claims is in memory. Claims are listed only for an answer.
 pub(crate) async fn live_pools(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
     let question = &observed.request.question;
     let mut pools = Pools::default();
@@ -97,8 +107,10 @@ pub(crate) async fn live_pools(control: &Control, observed: Observed) -> anyhow:
     let listed =
         control.list_each(&RESOURCE_SLICES, "", selection, Accept::Json, |slice| pools.add(question, slice)).await;
     listed.context("cannot list the ResourceSlices")?;
-    let each = |allocated: Allocated| pools.allocate(question, &allocated);
-    let listed = control.list_each(&RESOURCE_CLAIMS, "", Selection::default(), Accept::Json, each).await;
-    listed.context("cannot list the ResourceClaims")?;
+    if pools.incomplete(question).next().is_none() {
+        let each = |allocated: Allocated| pools.allocate(question, &allocated);
+        let listed = control.list_each(&RESOURCE_CLAIMS, "", Selection::default(), Accept::Json, each).await;
+        listed.context("cannot list the ResourceClaims")?;
+    }
     Ok(Observed { pools: Some(pools), ..observed })
 }

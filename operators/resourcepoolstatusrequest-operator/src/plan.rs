@@ -54,8 +54,6 @@ pub enum Plan {
         pools: Vec<PoolAnswer>,
         /// How many pools there are, with those beyond the limit.
         total: usize,
-        /// When the answered request is deleted.
-        left: Duration,
     },
 }
 
@@ -101,15 +99,8 @@ impl Reasoned for Plan {
             Self::Wait { left: _, until } => Reason::Answered { until: *until },
             Self::Delete { uid: _, since } => Reason::Over { since: *since },
             Self::Retry { after: _, incomplete } => Reason::Incomplete { pools: incomplete.clone() },
-            Self::Answer { pools: _, total, left: _ } => Reason::Complete { pools: *total },
+            Self::Answer { pools: _, total } => Reason::Complete { pools: *total },
         }
-    }
-}
-
-impl Pool {
-    /// Whether all its slices are published.
-    pub fn is_complete(&self) -> bool {
-        self.slices >= self.expected
     }
 }
 
@@ -141,18 +132,16 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Next {
 }
 
 /// Upstream: `calculatePoolStatus`, `pkg/controller/resourcepoolstatusrequest/controller.go`.
-fn plan_answer(request: &ResourcePoolStatusRequest, Pools(pools): &Pools, now: Timestamp) -> Plan {
-    let answer = |(name, pool): (&Text, &Pool)| PoolAnswer {
-        driver: request.question.driver.clone(),
-        name: name.clone(),
-        pool: pool.clone(),
-    };
-    let shown: Vec<PoolAnswer> = pools.iter().take(request.question.limit).map(answer).collect();
-    let incomplete = shown.iter().filter(|shown| !shown.pool.is_complete()).map(|shown| shown.name.clone());
-    let incomplete: Vec<Text> = incomplete.collect();
+fn plan_answer(request: &ResourcePoolStatusRequest, pools: &Pools, now: Timestamp) -> Plan {
+    let question = &request.question;
+    let incomplete: Vec<Text> = pools.incomplete(question).cloned().collect();
     if incomplete.is_empty() {
-        let left = Duration::from_secs(ANSWERED_SECONDS.unsigned_abs());
-        return Plan::Answer { pools: shown, total: pools.len(), left };
+        let answer = |(name, pool): (&Text, &Pool)| PoolAnswer {
+            driver: question.driver.clone(),
+            name: name.clone(),
+            pool: pool.clone(),
+        };
+        return Plan::Answer { pools: pools.shown(question).map(answer).collect(), total: pools.0.len() };
     }
     let is_new = request.metadata.creation.is_some_and(|creation| creation.remaining(NEW_SECONDS, now).is_some());
     Plan::Retry { after: if is_new { SOON } else { LATER }, incomplete }

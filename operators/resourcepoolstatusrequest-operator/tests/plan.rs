@@ -72,7 +72,7 @@ fn planned(request: &ObjectBuilder, slices: &[Value], claims: &[Value]) -> Plan 
 }
 
 fn status(plan: Plan) -> Value {
-    let Plan::Answer { pools, total, left: _ } = plan else { unreachable!("{plan}") };
+    let Plan::Answer { pools, total } = plan else { unreachable!("{plan}") };
     next_status(&Outcome { answer: Some(Answer { pools, total }), next: None }, NOW).unwrap()
 }
 

@@ -102,6 +102,7 @@ fn an_incomplete_pool_is_answered_once_it_is_complete() {
         let running = Running::start::<ResourcePoolStatusRequestOperator>(&server, &[]);
         running.pass(Duration::from_secs(20)).await;
         assert_eq!(server.writes(), [""; 0]);
+        assert_eq!(server.count("list resourceclaims"), 0, "claims matter for an answer alone");
         add_slice(&server, "second", 2);
         running.pass(Duration::from_secs(6)).await;
         assert_eq!(answer(&server, "a"), Some((0, 4)));
