@@ -81,8 +81,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     // A former pod of this name may have left a pending deletion.
     let own = pending.as_ref().filter(|pending| pending.uid == pod.metadata.uid);
     let Some(due) = due(observed) else {
-        let reason = if pod.is_scheduled { Reason::NotTainted { claims: claims.len() } } else { Reason::NotScheduled };
-        return keep(own.is_some(), reason);
+        return keep(own.is_some(), Reason::NotTainted { claims: claims.len() });
     };
     let reason = Reason::Tainted { causes: due.causes.iter().cloned().collect(), due: due.at };
     let step = match due.at.remaining(0, now) {

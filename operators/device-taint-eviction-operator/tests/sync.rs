@@ -185,6 +185,7 @@ fn a_claim_that_loses_its_device_cancels_a_pending_deletion() {
     });
 }
 
+/// Upstream: `TestController`, "no-evict-pod-not-scheduled".
 #[test]
 fn pods_that_are_bound_and_claims_that_are_reserved_late_count() {
     test(async {

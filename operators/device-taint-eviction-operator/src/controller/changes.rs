@@ -45,8 +45,8 @@ impl Caches {
         let (is_other, cause) = match change {
             Change::Added(_) | Change::Deleted(_) => (true, Cause::Event),
             Change::Updated { old, new } => {
-                let of = |pod: &Pod| (pod.is_scheduled, pod.metadata.is_being_deleted());
-                (of(old) != of(new) || old.claims != new.claims, Cause::Edit)
+                let is_deletion = new.metadata.is_being_deleted() && !old.metadata.is_being_deleted();
+                (is_deletion || old.claims != new.claims, Cause::Edit)
             }
         };
         let is_concerned = is_other && (self.uses_tainted(change.latest()) || self.evictions.has(key));

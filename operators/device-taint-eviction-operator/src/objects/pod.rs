@@ -1,4 +1,4 @@
-//! A pod: the claims that it uses.
+//! A scheduled pod: the claims that it uses.
 
 use serde::Deserialize;
 use shared::api::condition::Condition;
@@ -18,7 +18,6 @@ pub const DELETION_BY_DEVICE_TAINT_MANAGER: DisruptionTarget = DisruptionTarget 
 #[serde(from = "RawPod")]
 pub struct Pod {
     pub metadata: Meta,
-    pub is_scheduled: bool,
     /// Without those that are not made yet, or not needed.
     pub claims: Box<[ClaimReference]>,
     /// The name of its PodGroup.
@@ -48,8 +47,6 @@ struct RawPod {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawSpec {
-    #[serde(deserialize_with = "null_as_default")]
-    node_name: Text,
     #[serde(deserialize_with = "null_as_default")]
     resource_claims: Vec<RawReference>,
     #[serde(deserialize_with = "pod_group")]
@@ -95,12 +92,11 @@ impl RawReference {
 
 impl From<RawPod> for Pod {
     fn from(RawPod { metadata, spec, status }: RawPod) -> Self {
-        let RawSpec { node_name, resource_claims, scheduling_group: group } = spec;
+        let RawSpec { resource_claims, scheduling_group: group } = spec;
         let made = &status.resource_claim_statuses;
         let claims = resource_claims.into_iter().filter_map(|reference| reference.resolve(made));
         Self {
             metadata,
-            is_scheduled: !node_name.is_empty(),
             claims: claims.collect(),
             group,
             disruption: DELETION_BY_DEVICE_TAINT_MANAGER.find(&status.conditions),

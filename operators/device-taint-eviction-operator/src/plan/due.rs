@@ -54,7 +54,7 @@ pub struct Suspect {
 
 /// Upstream: `podEvictionTime`.
 pub fn due(observed: &Observed) -> Option<Due> {
-    let pod = observed.pod.as_ref().filter(|pod| pod.is_scheduled)?;
+    let pod = observed.pod.as_ref()?;
     let used = observed.claims.iter().filter(|used| is_used(used, pod, observed.by_group));
     used.filter_map(|used| due_for(used, observed)).reduce(Due::join)
 }

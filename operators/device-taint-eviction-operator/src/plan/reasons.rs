@@ -14,8 +14,6 @@ use super::due::Cause;
 pub enum Reason {
     Gone,
     BeingDeleted,
-    /// It is not bound to a node.
-    NotScheduled,
     /// Its devices have no `NoExecute` taints, or tolerate them forever.
     NotTainted {
         claims: usize,
@@ -61,7 +59,6 @@ impl fmt::Display for Reason {
         match self {
             Self::Gone => f.write_str("the pod is gone"),
             Self::BeingDeleted => f.write_str("being deleted"),
-            Self::NotScheduled => f.write_str("is not scheduled"),
             Self::NotTainted { claims: 0 } => f.write_str("uses no claims"),
             Self::NotTainted { claims } => {
                 write!(f, "claims: {claims}, without NoExecute taints or tolerating them forever")

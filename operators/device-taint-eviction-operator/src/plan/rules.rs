@@ -81,7 +81,6 @@ fn pending(observed: &ObservedRule) -> (usize, usize) {
         pod.as_ref().is_some_and(|pod| {
             let mut used = claims.iter().filter(|used| is_used(used, pod, *by_group));
             !pod.metadata.is_being_deleted()
-                && pod.is_scheduled
                 && used.any(|used| {
                     let mut selected = used.claim.devices.iter().filter(|device| rule.selects(&device.id));
                     selected.any(|device| end_of(device, &rule.taint).is_some())

@@ -55,11 +55,9 @@ fn a_pod_is_evicted_if_a_device_of_its_claim_is_tainted() {
     check(&with_pod(pod().phase("Succeeded")), DUE);
 }
 
-/// Upstream: `TestController`.
+/// Upstream: `TestController`. Its pod without a node is in `sync.rs`: such pods are not watched.
 #[test]
-fn a_pod_stays_if_it_is_not_scheduled_or_does_not_use_the_claim() {
-    // "no-evict-pod-not-scheduled"
-    check(&with_pod(pod().node("")), "keep (is not scheduled)");
+fn a_pod_stays_if_it_does_not_use_the_claim() {
     // "no-evict-pod-resourceclaimtemplate-no-status"
     check(&with_pod(pod_with_template(&json!([]))), "keep (uses no claims)");
     // "no-evict-pod-resourceclaimtemplate-no-claim"
@@ -282,5 +280,4 @@ fn reasons_name_taints_and_times() {
     let causes = json!([{ "rule": { "name": "evict" } }, slice]);
     assert_eq!(reason(&both), json!({ "tainted": { "causes": causes, "due": "2026-01-01T12:00:00Z" } }));
     assert_eq!(reason(&Scene::new(&[], &[])), json!({ "notTainted": { "claims": 1 } }));
-    assert_eq!(reason(&with_pod(pod().node(""))), json!("notScheduled"));
 }

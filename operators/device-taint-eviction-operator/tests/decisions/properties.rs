@@ -87,7 +87,7 @@ fn applied(observed: &Observed, plan: &Plan) -> Observed {
             let mut metadata = pod.metadata.clone();
             metadata.deletion = Some(Time::of(NOW));
             let (claims, group) = (pod.claims.clone(), pod.group.clone());
-            let ends = Pod { metadata, is_scheduled: true, claims, group, disruption: Disruption::Marked };
+            let ends = Pod { metadata, claims, group, disruption: Disruption::Marked };
             Observed { pod: Some(Arc::new(ends)), pending: None, ..observed.clone() }
         }
     }

@@ -111,7 +111,6 @@ fn pods_that_stay_or_are_being_deleted_are_not_counted() {
     let user = || user("default", "a", 1);
     assert_eq!(counted(user()), "report (pods to evict: 1, in namespaces: 1)");
     assert_eq!(counted(Scene { pod: user().pod.terminating(), ..user() }), none);
-    assert_eq!(counted(Scene { pod: user().pod.node(""), ..user() }), none);
     assert_eq!(counted(Scene { pod: user().pod.uid_of("another"), ..user() }), none);
     let tolerant = |seconds| {
         let device = allocated("instance", &[toleration(KEY, None, seconds)]);
