@@ -1,4 +1,4 @@
-//! Executes the plan for a claim: takes it from users, gives back its devices and its finalizer, or deletes it.
+//! Executes the plan for a claim: removes users, deallocates it and removes its finalizer, or deletes it.
 //!
 //! The steps for pods and PodGroups are executed in [`users`].
 

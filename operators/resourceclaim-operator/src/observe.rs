@@ -17,11 +17,11 @@ use shared::working::control::{Control, together};
 
 use crate::flags::gates::FeatureGates;
 use crate::memory::DeletedUsers;
+use crate::objects::ClaimUser;
 use crate::objects::claim::{ConsumerKind, ResourceClaim};
 use crate::objects::pod::Pod;
 use crate::objects::pod_group::PodGroup;
 use crate::objects::template::ResourceClaimTemplate;
-use crate::objects::ClaimUser;
 
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -42,7 +42,7 @@ pub struct Owner {
 /// What is known of an object that a claim names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// It is of a kind of somebody else's.
+    /// Of a kind that this operator does not look up.
     Foreign,
     /// It was seen to be deleted.
     Deleted,
@@ -70,7 +70,7 @@ impl Lookup {
 }
 
 impl Owner {
-    /// If its pod is not there, the garbage collector deletes the claim, so nobody needs to know more.
+    /// If the cache lacks its pod, the garbage collector deletes the claim, so no live read is needed.
     pub fn is_open(&self) -> bool {
         self.lookup != Lookup::Cached(None) && self.lookup.is_open(self.uid)
     }
@@ -167,7 +167,7 @@ impl Caches {
         Some(Observed { claim, consumers, owner })
     }
 
-    /// PodGroups are somebody else's without the feature gate.
+    /// PodGroups are not looked up without the feature gate.
     fn kind_of(&self, kind: Option<ConsumerKind>) -> Option<ConsumerKind> {
         kind.filter(|kind| *kind == ConsumerKind::Pod || self.gates.workload_resource_claims)
     }

@@ -1,4 +1,4 @@
-//! Whether a claim stays as it is, is taken from users that have ended, or is deleted.
+//! Whether a claim is kept, loses users that have ended, or is deleted.
 //!
 //! What a pod or a PodGroup needs is planned in [`users`].
 //!
@@ -34,7 +34,7 @@ pub enum Plan {
     },
 }
 
-/// Take a claim from users, and give back its devices and its finalizer if none is left.
+/// Remove users from a claim, and deallocate it and remove its finalizer if none is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
     /// The uids of the users that lose it, as the claim has them.
@@ -117,7 +117,7 @@ pub fn plan(observed: &Observed) -> Next {
     }
 }
 
-/// Plans what becomes of a claim that is reserved for nobody. One that was made for a pod goes before the pod does.
+/// Plans what becomes of a claim that is not reserved. One that was made for a pod is deleted before the pod is.
 fn plan_unused(preconditions: Preconditions, is_allocated: bool, owner: Option<&Owner>) -> Next {
     let Some(owner) = owner else { return Next::Execute(Plan::Keep(Reason::NotReserved { is_allocated })) };
     let pod = owner.pod.name().to_owned();
@@ -138,10 +138,10 @@ impl fmt::Display for Plan {
             Self::Keep(reason) => write!(f, "keep ({reason})"),
             Self::Delete { reason, preconditions: _ } => write!(f, "delete ({reason})"),
             Self::Release(Release { users, deallocate, remove_finalizer, preconditions: _, reason }) => {
-                let release = || format!("take it from {} of its users", users.len());
+                let release = || format!("remove {} of its users", users.len());
                 let steps = [
                     (!users.is_empty()).then(release),
-                    deallocate.then(|| "give back its devices".to_owned()),
+                    deallocate.then(|| "deallocate it".to_owned()),
                     remove_finalizer.then(|| "remove the finalizer".to_owned()),
                 ];
                 let steps: Vec<String> = steps.into_iter().flatten().collect();

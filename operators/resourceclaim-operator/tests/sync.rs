@@ -645,7 +645,7 @@ fn why_says_what_a_pod_waits_for_and_who_holds_a_claim() {
         let first = |path: &str| running.why(path).keys[0].now.clone();
         let web = || first("/api/v1/namespaces/default/pods/web")[0].clone();
         let name = recorded(&server, "pods", WEB).remove(0);
-        let missing = "given: claim shared does not exist, and nobody makes it from a template";
+        let missing = "given: claim shared does not exist, and is not made from a template";
         assert_eq!(web().text, format!("nothing (a: claim {name} is not allocated, {missing})"));
         let waits = json!([["a", { "allocation": { "claim": name } }], ["given", { "claim": { "claim": "shared" } }]]);
         assert_eq!(web().reason, json!({ "waits": { "entries": waits } }));

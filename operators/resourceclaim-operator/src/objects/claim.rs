@@ -87,7 +87,7 @@ impl Consumer {
         }
     }
 
-    /// None for a kind of somebody else's.
+    /// None for other kinds.
     pub fn kind(&self) -> Option<ConsumerKind> {
         let is_of = |resource: &Resource| self.api_group == *resource.group && self.resource == *resource.plural;
         if is_of(&PODS) { Some(ConsumerKind::Pod) } else { is_of(&POD_GROUPS).then_some(ConsumerKind::PodGroup) }

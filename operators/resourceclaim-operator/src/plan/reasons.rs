@@ -23,7 +23,7 @@ pub enum Reason {
     Ended {
         users: Vec<(String, Ended)>,
     },
-    /// It is being deleted, and nobody uses it.
+    /// It is being deleted and unused.
     Unused,
     /// It is being deleted without the finalizer.
     LetGo,
@@ -68,9 +68,9 @@ impl fmt::Display for Reason {
             Self::Reserved { users } => write!(f, "reserved for {}", list(users, String::clone)),
             Self::NotSeen { users } => write!(f, "not in the caches: {}", list(users, String::clone)),
             Self::Ended { users } => f.write_str(&list(users, |(user, how)| format!("{user} {how}"))),
-            Self::Unused => f.write_str("being deleted, and nobody uses it"),
+            Self::Unused => f.write_str("being deleted and unused"),
             Self::LetGo => f.write_str("being deleted without the finalizer"),
-            Self::NotReserved { is_allocated } => write!(f, "{}, reserved for nobody", allocated(is_allocated)),
+            Self::NotReserved { is_allocated } => write!(f, "{}, not reserved", allocated(is_allocated)),
             Self::ForPod { pod, is_allocated } => {
                 write!(f, "made for pod {pod}, which has not reserved it; {}", allocated(is_allocated))
             }
@@ -190,7 +190,7 @@ impl fmt::Display for UserReason {
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Claim { claim } => write!(f, "claim {claim} does not exist, and nobody makes it from a template"),
+            Self::Claim { claim } => write!(f, "claim {claim} does not exist, and is not made from a template"),
             Self::PodGroup { group } => write!(f, "PodGroup {group} does not exist"),
             Self::ClaimOfPodGroup { group } => write!(f, "PodGroup {group} has no claim yet"),
             Self::Allocation { claim } => write!(f, "claim {claim} is not allocated"),

@@ -8,7 +8,7 @@ use shared::testing::pod;
 
 use crate::fixtures::*;
 
-const DEVICES: &str = "give back its devices, remove the finalizer";
+const DEVICES: &str = "deallocate it, remove the finalizer";
 
 /// What becomes of a claim, with these objects in the caches and these live.
 #[track_caller]
@@ -43,7 +43,7 @@ fn a_claim_is_taken_from_users_that_have_ended_alone() {
     let done = || user().phase("Succeeded");
     let keep = "keep (reserved for pods/test-pod)";
     let ask = "read its users (not in the caches: pods/test-pod)";
-    let gone = |steps: &str| format!("take it from 1 of its users{steps} (pods/test-pod is gone)");
+    let gone = |steps: &str| format!("remove 1 of its users{steps} (pods/test-pod is gone)");
     // "stay-reserved-seen"
     off(&test_claim_reserved(), &[user()], &[], &[keep]);
     // "stay-reserved-not-seen"
@@ -53,29 +53,28 @@ fn a_claim_is_taken_from_users_that_have_ended_alone() {
     // "clear-reserved-podgroup"
     let by_group = held(reserved(allocated(test_claim()), &[&group()]));
     let ask_group = "read its users (not in the caches: podgroups.scheduling.k8s.io/test-podgroup)";
-    let group_gone =
-        format!("take it from 1 of its users, {DEVICES} (podgroups.scheduling.k8s.io/test-podgroup is gone)");
+    let group_gone = format!("remove 1 of its users, {DEVICES} (podgroups.scheduling.k8s.io/test-podgroup is gone)");
     check(ON, &by_group, &[], &[], &[ask_group, &group_gone]);
     // "dont-clear-reserved-podgroup-feature-disabled"
     off(&by_group, &[], &[], &["keep (reserved for podgroups.scheduling.k8s.io/test-podgroup)"]);
     // "dont-clear-reserved-structured"
     let other = plain_pod("test-pod-II");
     let twice = reserved(held(allocated(test_claim())), &[&user(), &other]);
-    let other_gone = "take it from 1 of its users (pods/test-pod-II is gone)";
+    let other_gone = "remove 1 of its users (pods/test-pod-II is gone)";
     off(&twice, &[user()], &[], &["read its users (not in the caches: pods/test-pod-II)", other_gone]);
     // "clear-reserved-structured-deleted"
     off(&held(test_claim_reserved()).terminating(), &[], &[], &[ask, &gone(&format!(", {DEVICES}"))]);
     // "structured-deleted"
-    let unused = format!("{DEVICES} (being deleted, and nobody uses it)");
+    let unused = format!("{DEVICES} (being deleted and unused)");
     off(&held(allocated(test_claim())).terminating(), &[], &[], &[&unused]);
     // "clear-reserved-when-done"
     let nobodys = reserved(allocated(claim(CLAIM)), &[&user()]);
-    off(&nobodys, &[done()], &[], &["take it from 1 of its users (pods/test-pod has ended)"]);
+    off(&nobodys, &[done()], &[], &["remove 1 of its users (pods/test-pod has ended)"]);
     // "remove-reserved"
     let twice = reserved(allocated(test_claim()), &[&user(), &other]);
     off(&twice, &[user()], &[], &["read its users (not in the caches: pods/test-pod-II)", other_gone]);
     // "delete-claim-when-done": first it loses its user, and the next sync deletes it
-    off(&test_claim_reserved(), &[done()], &[], &["take it from 1 of its users (pods/test-pod has ended)"]);
+    off(&test_claim_reserved(), &[done()], &[], &["remove 1 of its users (pods/test-pod has ended)"]);
     let after = "delete (made for pod test-pod, which has ended)";
     off(&reserved(allocated(test_claim()), &[]), &[done()], &[], &[after]);
     // "clean up pod reservation with non-pod reservation present"
@@ -85,7 +84,7 @@ fn a_claim_is_taken_from_users_that_have_ended_alone() {
         .unwrap()
         .push(json!({ "apiGroup": "foo.com", "resource": "foo", "name": "foo", "uid": "123" }));
     let mixed = test_claim_reserved().set(&["status", "reservedFor"], users.clone());
-    off(&mixed, &[done()], &[], &["take it from 1 of its users (pods/test-pod has ended)"]);
+    off(&mixed, &[done()], &[], &["remove 1 of its users (pods/test-pod has ended)"]);
     let foreign = test_claim().set(&["status", "reservedFor"], json!([users[1]]));
     off(&foreign, &[done()], &[], &["keep (reserved for foo.foo.com/foo)"]);
 }
@@ -98,11 +97,11 @@ fn a_pod_that_may_run_keeps_its_claim_whatever_an_old_cache_shows() {
     let keep = "keep (reserved for pods/test-pod)";
     // The cache has the pod before this one, and the claim is newer.
     off(&claim, &[former.clone().phase("Succeeded")], &[user()], &[ask, keep]);
-    let replaced = format!("take it from 1 of its users, {DEVICES} (pods/test-pod was replaced)");
+    let replaced = format!("remove 1 of its users, {DEVICES} (pods/test-pod was replaced)");
     off(&claim, std::slice::from_ref(&former), std::slice::from_ref(&former), &[ask, &replaced]);
     // It is being deleted, and its containers may run.
     off(&claim, &[user().node("node").terminating()], &[], &[keep]);
-    let ended = format!("take it from 1 of its users, {DEVICES} (pods/test-pod has ended)");
+    let ended = format!("remove 1 of its users, {DEVICES} (pods/test-pod has ended)");
     off(&claim, &[user().terminating()], &[], &[&ended]);
     off(&claim, &[], &[user().phase("Failed")], &[ask, &ended]);
 }
@@ -113,7 +112,7 @@ fn a_pod_that_was_seen_to_be_deleted_is_not_read() {
     caches.note_deleted_pod(Change::Added(&user().build()));
     assert_eq!(claim_stages(&caches, CLAIM, &[]).1.len(), 2);
     caches.note_deleted_pod(Change::Deleted(&user().build()));
-    let gone = format!("take it from 1 of its users, {DEVICES} (pods/test-pod is gone)");
+    let gone = format!("remove 1 of its users, {DEVICES} (pods/test-pod is gone)");
     assert_eq!(claim_stages(&caches, CLAIM, &[]).1, [gone]);
 }
 
@@ -136,10 +135,10 @@ fn a_claim_that_nobody_has_reserved_goes_with_its_pod_and_not_before() {
     );
     off(&own, std::slice::from_ref(&former), &[user()], &[ask, waits]);
     off(&own, std::slice::from_ref(&former), &[], &[ask, collected]);
-    off(&claim("shared"), &[], &[], &["keep (not allocated, reserved for nobody)"]);
-    off(&held(allocated(claim("shared"))), &[], &[], &["keep (allocated, reserved for nobody)"]);
+    off(&claim("shared"), &[], &[], &["keep (not allocated, not reserved)"]);
+    off(&held(allocated(claim("shared"))), &[], &[], &["keep (allocated, not reserved)"]);
     off(&allocated(claim("shared")).terminating(), &[], &[], &["keep (being deleted without the finalizer)"]);
-    off(&held(claim("shared")).terminating(), &[], &[], &["remove the finalizer (being deleted, and nobody uses it)"]);
+    off(&held(claim("shared")).terminating(), &[], &[], &["remove the finalizer (being deleted and unused)"]);
 }
 
 #[test]

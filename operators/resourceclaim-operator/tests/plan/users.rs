@@ -178,7 +178,7 @@ fn a_reservation_for_the_pod_group_is_one_for_its_pods() {
 #[test]
 fn what_a_user_has_to_make_is_waited_for() {
     let given = with_entries(plain_pod(POD), &[json!({ "name": ENTRY, "resourceClaimName": "shared" })]);
-    let missing = "nothing (acme-resource: claim shared does not exist, and nobody makes it from a template)";
+    let missing = "nothing (acme-resource: claim shared does not exist, and is not made from a template)";
     check(gates_off(), std::slice::from_ref(&given), missing);
     let there = reserved(allocated(claim("shared")), &[&given]);
     check(gates_off(), &[given.clone(), there], COMPLETE);
