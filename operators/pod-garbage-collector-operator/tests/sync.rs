@@ -382,7 +382,7 @@ fn a_node_that_a_restored_etcd_lacks_keeps_its_pods_for_the_whole_quarantine() {
         let running = start(&server, &FLAGS).await;
         server.delete("nodes", "node");
         running.at_rest().await;
-        running.add_all_as_after_a_restore();
+        running.start_over().await;
         running.pass(Duration::from_secs(35)).await;
         assert_eq!(server.keys("pods"), ["default/a"], "its kubelet has time to register again");
         running.pass(FOUND).await;

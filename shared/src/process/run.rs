@@ -32,6 +32,7 @@ use crate::transport::identity::{KUBERNETES_VERSION, VERSION};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use alone::{Alone, alone};
 use controller::{Controller, FLUSH_MAX, Face, Surroundings};
+pub(crate) use restore::StartOver;
 pub use setup::Setup;
 
 /// How many sockets are looked at before tasks go on. Few are open, and there is room for the answers from the start.

@@ -14,9 +14,8 @@ use crate::api::explain::{Explanation, ShadowReport, Subject};
 use crate::following::cache::Progress;
 use crate::process::explain::Explainer;
 use crate::process::flags;
-use crate::process::run::{self, Alone, Operator};
+use crate::process::run::{self, Alone, Operator, StartOver};
 use crate::process::shadow::Shadow;
-use crate::transport::client::RETURN_SPREAD;
 use crate::working::queue::Queue;
 
 /// How much time passes at first between two looks, and at most; it is doubled.
@@ -49,6 +48,7 @@ pub struct Running {
     queues: Vec<Queue>,
     explainer: Explainer,
     shadow: Option<Shadow>,
+    start_over: StartOver,
     working: AbortOnDropHandle<anyhow::Error>,
 }
 
@@ -60,15 +60,15 @@ impl Running {
         let flags = flags::parse::<O::Flags>(O::NAMES.operator, program.chain(flags.iter().copied()).map(Into::into))
             .unwrap_or_else(|exit| panic!("{exit:?}"));
         let connection = Connection::default();
-        let Alone { progress, queues, explainer, shadow, work } =
+        let Alone { progress, queues, explainer, shadow, start_over, work } =
             run::alone::<O>(&flags, server.client(&connection), server.clock());
         let working = AbortOnDropHandle::new(tokio::spawn(work));
-        Self { connection, progress, queues, explainer, shadow, working }
+        Self { connection, progress, queues, explainer, shadow, start_over, working }
     }
 
-    /// Adds all keys, as after a restore of etcd once everything is listed again.
-    pub fn add_all_as_after_a_restore(&self) {
-        self.queues.iter().for_each(|queue| queue.add_all_spread(RETURN_SPREAD));
+    /// Starts over, as a process does that notices that etcd was restored.
+    pub async fn start_over(&self) {
+        self.start_over.start_over().await;
     }
 
     /// Waits until the operator has nothing to do but to wait for an event or for a time, or was killed.

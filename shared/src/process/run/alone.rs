@@ -9,6 +9,7 @@ use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
 
 use super::controller::{Face, all_synced, broken};
+use super::restore::StartOver;
 use super::{Operator, Setup};
 use crate::following::cache::Progress;
 use crate::process::explain::Explainer;
@@ -27,6 +28,7 @@ pub(crate) struct Alone {
     /// The answers under `/why`.
     pub(crate) explainer: Explainer,
     pub(crate) shadow: Option<Shadow>,
+    pub(crate) start_over: StartOver,
     /// Its work, until this is dropped.
     pub(crate) work: BoxFuture<'static, anyhow::Error>,
 }
@@ -38,7 +40,8 @@ pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock:
     let mut setup = Setup::new(O::NAMES, &flags.shared, client, clock, metrics, &events);
     setup.declare(|setup| O::set_up(&flags.own, setup));
     let Face { explainer, .. } = Face::of(O::NAMES, &mut setup, String::new());
-    let Setup { shadow, informers, progress, queues, starters, workers, .. } = setup;
+    let Setup { shadow, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
+    let start_over = StartOver { followed, on_restore, queues: queues.clone() };
     let (caches, woken) = (progress.clone(), queues.clone());
     let work = async move {
         let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
@@ -51,5 +54,5 @@ pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock:
             error = broken(&mut following) => error,
         }
     };
-    Alone { progress, queues, explainer, shadow, work: Box::pin(work) }
+    Alone { progress, queues, explainer, shadow, start_over, work: Box::pin(work) }
 }

@@ -12,7 +12,7 @@ use crate::working::queue::Queue;
 /// Forgets what is remembered of versions and of objects under way.
 pub(super) type OnRestore = Box<dyn Fn() + Send + Sync>;
 
-pub(super) struct StartOver {
+pub(crate) struct StartOver {
     pub(super) followed: Followed,
     pub(super) on_restore: Vec<OnRestore>,
     pub(super) queues: Vec<Queue>,
@@ -38,7 +38,7 @@ impl StartOver {
     }
 
     /// Lists everything anew, forgets, and lets no key wait for what may never come.
-    async fn start_over(&self) {
+    pub(crate) async fn start_over(&self) {
         tracing::warn!("etcd was restored from a backup; relisting everything");
         self.followed.relist().await;
         for forget in &self.on_restore {
