@@ -59,18 +59,18 @@ struct State {
     with_inline: BTreeMap<Text, Needed>,
 }
 
-/// What is remembered, with instants in place of its durations.
+/// What is remembered, with durations up to an instant.
 struct Entry {
     remembered: Remembered,
-    unneeded: Option<Instant>,
-    unanswered: Option<Instant>,
+    at: Instant,
 }
 
 impl Entry {
     fn at(&self, now: Instant) -> Remembered {
-        let passed = |since: Option<Instant>| since.map(|since| now.saturating_duration_since(since));
-        let (unneeded, unanswered) = (passed(self.unneeded), passed(self.unanswered));
-        Remembered { unneeded, unanswered, ..self.remembered.clone() }
+        let passed = now.saturating_duration_since(self.at);
+        let Remembered { unneeded, unanswered, .. } = self.remembered;
+        let run_on = |duration: Option<Duration>| duration.map(|duration| duration.saturating_add(passed));
+        Remembered { unneeded: run_on(unneeded), unanswered: run_on(unanswered), ..self.remembered.clone() }
     }
 }
 
@@ -107,9 +107,7 @@ impl Memory {
             state.forget(volume, node);
             return;
         }
-        let since = |passed: Option<Duration>| passed.map(|passed| now.checked_sub(passed).unwrap_or(now));
-        let (unneeded, unanswered) = (since(remembered.unneeded), since(remembered.unanswered));
-        let entry = Entry { remembered, unneeded, unanswered };
+        let entry = Entry { remembered, at: now };
         state.volumes.entry(volume.clone()).or_default().insert(node.clone(), entry);
         state.of_nodes.entry(node.clone()).or_default().insert(volume.clone());
     }
