@@ -44,8 +44,15 @@ pub struct Place {
     /// The active pods of the node that have the volume, the oldest first.
     pub uses: Vec<Use>,
     pub remembered: Remembered,
-    /// Whether the node uses the volume by a live read; none if it was not read.
-    pub is_in_use_live: Option<bool>,
+    /// The node by a live read; none if it was not read.
+    pub live: Option<Live>,
+}
+
+/// What a live read of a node shows of the volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Live {
+    pub is_in_use: bool,
+    pub is_reported: bool,
 }
 
 /// A pod that has the volume.
@@ -199,7 +206,7 @@ impl Caches {
         let state = self.nodes.get(&Key::new("", &node));
         let attachment = volume.attachment(&node).and_then(|key| self.volume_attachments.get(&key));
         let remembered = self.memory.get(volume, &node, at);
-        Place { node, state, attachment, uses, remembered, is_in_use_live: None }
+        Place { node, state, attachment, uses, remembered, live: None }
     }
 
     /// The VolumeAttachments of a volume that have the name for their node. Others are somebody else's.
@@ -395,23 +402,29 @@ impl Caches {
         in_use
     }
 
-    /// Observes again, with what live reads show of the nodes that gave the volume back: pods may have come meanwhile.
+    /// Observes again, with live reads of the nodes that gave the volume back: pods may have come meanwhile.
     ///
     /// Upstream: `verifyVolumeIsSafeToDetach`, `pkg/volume/util/operationexecutor/operation_generator.go`.
     pub(crate) async fn read_live(&self, control: &Control, before: Observed) -> anyhow::Result<Observed> {
         let Observed { volume, places, at: _ } = before;
-        let mut in_use: BTreeMap<Text, bool> = BTreeMap::new();
+        let mut nodes: BTreeMap<Text, Live> = BTreeMap::new();
         for Place { node, .. } in places.into_iter().filter(Place::is_withdrawn) {
-            let read = control.get::<Node>(&NODES, &Key::new("", &node)).await;
-            let live = read.unless_absent().with_context(|| format!("cannot read node {node}"))?;
-            in_use.insert(node, live.is_some_and(|live| live.uses(&volume)));
+            let live = read_node(control, &node, &volume).await?;
+            nodes.insert(node, live);
         }
         let mut observed = self.observe(&volume, instant());
         for place in &mut observed.places {
-            place.is_in_use_live = in_use.get(&place.node).copied();
+            place.live = nodes.get(&place.node).copied();
         }
         Ok(observed)
     }
+}
+
+async fn read_node(control: &Control, node: &Text, volume: &VolumeName) -> anyhow::Result<Live> {
+    let read = control.get::<Node>(&NODES, &Key::new("", node)).await;
+    let node = read.unless_absent().with_context(|| format!("cannot read node {node}"))?;
+    let live = |node: Node| Live { is_in_use: node.uses(volume), is_reported: node.reports(volume) };
+    Ok(node.map(live).unwrap_or_default())
 }
 
 /// Whether a claim is the one that a pod's volume names: an ephemeral one belongs to the pod.
@@ -420,9 +433,14 @@ fn is_for(claim: &PersistentVolumeClaim, pod: &Pod, volume: &ClaimVolume) -> boo
 }
 
 impl Place {
-    /// Whether the node was told not to use the volume any more.
+    /// Whether the volume may be detached, once a live read of the node has shown no use of it.
     pub fn is_withdrawn(&self) -> bool {
-        self.remembered.report == Report::Acknowledged && self.remembered.deleted.is_none()
+        self.remembered.report == Report::Acknowledged && !self.is_deleted()
+    }
+
+    /// Whether the deletion of this VolumeAttachment was requested, and not only that of an earlier one of its name.
+    pub fn is_deleted(&self) -> bool {
+        self.attachment.as_ref().is_some_and(|attachment| self.remembered.deleted == Some(attachment.metadata.uid))
     }
 
     /// The pods that want the volume on the node.

@@ -109,7 +109,7 @@ enum State {
 impl Place {
     /// Upstream: `GetAttachState`, `pkg/controller/volume/attachdetach/cache/actual_state_of_world.go`.
     fn attach_state(&self, volume: &VolumeName) -> State {
-        let Remembered { report, deleted, is_granted, .. } = &self.remembered;
+        let Remembered { report, is_granted, .. } = &self.remembered;
         let is_reported = self.state.as_ref().is_some_and(|node| node.reports(volume));
         if let Plugin::OfNode(_) = volume.plugin() {
             return match (is_reported || *is_granted, report) {
@@ -120,7 +120,7 @@ impl Place {
         }
         match &self.attachment {
             Some(attachment) if attachment.metadata.is_being_deleted() => State::Detaching,
-            Some(attachment) if *deleted == Some(attachment.metadata.uid) => State::Detaching,
+            Some(_) if self.is_deleted() => State::Detaching,
             Some(attachment) if attachment.is_attached => State::Attached,
             Some(_) => State::Attaching,
             None if !is_reported => State::Detached,

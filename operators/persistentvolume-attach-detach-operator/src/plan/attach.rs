@@ -32,8 +32,7 @@ enum Blocked<'a> {
 
 pub(super) fn plan(place: &Place, others: &Others<'_>, config: Config) -> Step {
     let mut remember = Remembered { unneeded: None, ..place.remembered.clone() };
-    let uid = place.attachment.as_ref().map(|attachment| attachment.metadata.uid);
-    let is_ending = remember.deleted.is_some() && remember.deleted == uid;
+    let is_ending = place.is_deleted();
     let syncs_node = remember.report != Report::Free && !is_ending;
     if !is_ending {
         (remember.report, remember.deleted) = (Report::Free, None);
@@ -67,12 +66,12 @@ fn attached(
     others: &Others<'_>,
 ) -> Step {
     let is_reported = place.state.as_ref().is_some_and(|node| node.reports(&others.observed.volume));
-    let Remembered { report, is_granted, announced, .. } = *remember;
+    let Remembered { is_granted, announced, .. } = *remember;
     let uid = attachment.map(|attachment| attachment.metadata.uid);
     let is_news = uid.is_some() && uid != announced && !is_reported;
     let announced = if is_reported { None } else { uid };
     let is_granted = is_granted && !is_reported;
-    let remember = Remembered { report, is_granted, announced, ..Remembered::default() };
+    let remember = Remembered { is_granted, announced, ..Remembered::default() };
     let mut step = Step::wait(place, remember, PlaceReason::Attached { pods: names(place.wanting()) });
     step.syncs_node = !is_reported;
     if is_news {

@@ -9,13 +9,13 @@ use crate::memory::{Remembered, Report};
 use crate::objects::volume::{Plugin, VolumeName};
 use crate::observe::Place;
 
-/// When a node is read again that uses a volume by a live read and not by the cache.
+/// When a node is read again that uses or reports a volume by a live read and not by the cache.
 const RECHECK: Duration = Duration::from_secs(2);
 
 /// Whether only a live read can tell that the node does not use the volume again.
 pub(super) fn needs_live_read(place: &Place, volume: &VolumeName, config: Config) -> bool {
     let deletes = matches!(plan(place, volume, config), Some(Step { act: Act::Detach { forced: None, .. }, .. }));
-    deletes && place.is_withdrawn() && place.is_in_use_live.is_none()
+    deletes && place.is_withdrawn() && place.live.is_none()
 }
 
 /// The step for a node on which no pod has the volume; none if one has.
@@ -50,6 +50,10 @@ pub(super) fn plan(place: &Place, volume: &VolumeName, config: Config) -> Option
                 forced.map_or(PlaceReason::Unmounted, PlaceReason::Forced),
             )
         },
+        // A cache that is behind does not show that the status was written before, or by somebody else.
+        (Report::Acknowledged, Some(_)) if forced.is_none() && place.live.is_some_and(|live| live.is_reported) => {
+            Step { left: Some(RECHECK), ..Step::wait(place, remember, PlaceReason::Withdrawing) }
+        }
         (Report::Acknowledged, Some(attachment)) => Step {
             act: Act::Detach { attachment: attachment.metadata.key.clone(), uid: attachment.metadata.uid, forced },
             ..Step::wait(
@@ -96,7 +100,7 @@ fn finish(place: &Place, remember: Remembered, forced: Option<Forced>) -> Step {
 /// Whether the node has the volume mounted, as far as is known. A node that does not exist may have it.
 fn is_in_use(place: &Place, volume: &VolumeName) -> bool {
     let is_cached = place.state.as_ref().is_none_or(|node| node.uses(volume));
-    is_cached || place.is_in_use_live == Some(true)
+    is_cached || place.live.is_some_and(|live| live.is_in_use)
 }
 
 /// Why the volume is detached from its node even if it is mounted.

@@ -58,7 +58,7 @@ pub(crate) fn place(node: &str) -> Place {
         attachment: None,
         uses: Vec::new(),
         remembered: Remembered::default(),
-        is_in_use_live: None,
+        live: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rules for all volumes, nodes and pods.
 
 use persistentvolume_attach_detach_operator::memory::{Remembered, Report};
-use persistentvolume_attach_detach_operator::observe::{Observed, Place, Wants};
+use persistentvolume_attach_detach_operator::observe::{Live, Observed, Place, Wants};
 use persistentvolume_attach_detach_operator::plan::{Act, Config, MAX_WAIT_FOR_UNMOUNT, Next, Plan, plan};
 use proptest::prelude::*;
 use shared::testing::properties;
@@ -22,10 +22,14 @@ fn any_remembered() -> impl Strategy<Value = Remembered> {
     })
 }
 
+fn any_live() -> impl Strategy<Value = Live> {
+    (any::<bool>(), any::<bool>()).prop_map(|(is_in_use, is_reported)| Live { is_in_use, is_reported })
+}
+
 prop_compose! {
     fn any_place(name: &'static str)(
         exists in prop::bool::weighted(0.9), is_ready in any::<bool>(), is_lost in prop::bool::weighted(0.2),
-        reports in any::<bool>(), uses in any::<bool>(), live in prop::option::of(any::<bool>()),
+        reports in any::<bool>(), uses in any::<bool>(), live in prop::option::of(any_live()),
         state in 0..4_usize, pods in prop::collection::vec(prop::sample::select(vec![Wants::Attached, Wants::Kept]), 0..3),
         remembered in any_remembered(),
     ) -> Place {
@@ -49,8 +53,8 @@ prop_compose! {
         let each = |(number, wants)| used_by(&format!("{name}-{number}"), wants, false);
         place.uses = pods.into_iter().enumerate().map(each).collect();
         // A live read is made only of a node that gave the volume back.
-        let is_in_use_live = live.filter(|_| remembered.report == Report::Acknowledged);
-        Place { remembered, is_in_use_live, ..place }
+        let live = live.filter(|_| remembered.report == Report::Acknowledged);
+        Place { remembered, live, ..place }
     }
 }
 
@@ -66,7 +70,7 @@ fn decided(mut places: Vec<Place>, config: Config) -> (Observed, Plan) {
             Next::Execute(plan) => return (observed(&places), plan),
             Next::Ask(_) => {
                 for place in &mut places {
-                    place.is_in_use_live.get_or_insert(false);
+                    place.live.get_or_insert_default();
                 }
             }
         }
@@ -102,7 +106,7 @@ proptest! {
             prop_assert!(!is_mounted || is_timeout || is_lost, "{}", plan);
             let Act::Detach { forced, .. } = &step.act else { continue };
             prop_assert_eq!(place.remembered.report, Report::Acknowledged);
-            prop_assert!(forced.is_some() || place.is_in_use_live == Some(false), "{}", plan);
+            prop_assert!(forced.is_some() || place.live == Some(Live::default()), "{}", plan);
         }
     }
 

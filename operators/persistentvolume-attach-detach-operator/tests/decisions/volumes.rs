@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use persistentvolume_attach_detach_operator::memory::{Remembered, Report};
 use persistentvolume_attach_detach_operator::objects::volume::VolumeName;
-use persistentvolume_attach_detach_operator::observe::{Place, Wants};
+use persistentvolume_attach_detach_operator::observe::{Live, Place, Wants};
 use persistentvolume_attach_detach_operator::plan::{Config, Totals};
 use serde_json::json;
-use shared::testing::ObjectBuilder;
+use shared::testing::{ObjectBuilder, uid};
 
 use crate::fixtures::{
     CONFIG, attached, attachment, check, node, not_ready, observed, observed_as, on, out_of_service, place, planned,
@@ -25,7 +25,7 @@ fn withdrawn(report: Report) -> Remembered {
 }
 
 fn live(place: Place, is_in_use: bool) -> Place {
-    Place { is_in_use_live: Some(is_in_use), ..place }
+    Place { live: Some(Live { is_in_use, is_reported: false }), ..place }
 }
 
 /// Upstream: `Test_GetVolumesToAttach_Positive_NoNodes`, `Test_GetAttachedVolumes_Positive_NoVolumesOrNodes` and
@@ -110,6 +110,24 @@ fn a_detach_withdraws_verifies_and_deletes_in_this_order() {
     let gone = Place { attachment: None, state: Some(node("a", &[], &[]).build()), ..requested };
     check(from_ref(&gone), "a: nothing (not needed)");
     assert_eq!(planned(&observed(&[gone]), CONFIG).steps[0].remember, Remembered::default());
+}
+
+#[test]
+fn the_deletion_of_an_earlier_attachment_spares_the_next_one_no_live_read() {
+    let place = with(on(&node("a", &[], &[])), &attached(attachment("a").uid_of("another")));
+    let deleted = Some(uid("an earlier one"));
+    let free = remembering(place, Remembered { deleted, ..withdrawn(Report::Acknowledged) });
+    check(from_ref(&free), "read the nodes (the cache shows it unmounted on a)");
+    check(&[live(free, false)], &format!("a: detach ({UNMOUNTED})"));
+}
+
+#[test]
+fn a_volume_that_a_live_read_shows_as_reported_stays() {
+    let place = with(on(&node("a", &[], &[])), &attached(attachment("a")));
+    let free = remembering(place, withdrawn(Report::Acknowledged));
+    let reported = Place { live: Some(Live { is_in_use: false, is_reported: true }), ..free };
+    check(from_ref(&reported), "a: nothing (the node still reports it)");
+    assert_eq!(planned(&observed(&[reported]), CONFIG).steps[0].left, Some(Duration::from_secs(2)));
 }
 
 /// Upstream: `Test_DeletePod_Positive_2PodsExistNodeExistsVolumesExist` and `Test_VolumeExists_Positive_VolumeExistsNodeExists`.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use shared::testing::apiserver::Server;
 use shared::testing::running::{Running, test};
 
 use crate::world::{
-    ATTACHMENTS, MINUTE, add_many, attached_to, attachment, pod, reported, set_ready, settle, start, uses,
+    ATTACHMENTS, MINUTE, add_many, attached_to, attachment, pod, reported, set_ready, settle, start, uses, volume,
 };
 
 const CREATE: &str = "create volumeattachments";
@@ -54,6 +55,27 @@ fn an_unknown_path_does_not_show_that_a_node_uses_nothing() {
         unknown.times(0);
         running.pass(MINUTE).await;
         assert_eq!(server.count(DELETE), 1);
+    });
+}
+
+#[test]
+fn a_live_read_keeps_a_volume_that_its_node_reports_again() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server).await;
+        let read = server.on("get", "nodes").once().hold();
+        server.delete("pods", "default/web");
+        read.arrived().await;
+        assert_eq!(reported(&server, "worker-0"), Vec::<String>::new());
+        server.hold_watches("nodes");
+        let entries = json!([{ "name": volume("data").as_str(), "devicePath": "" }]);
+        server.change("nodes", "worker-0", |node| node["status"]["volumesAttached"] = entries);
+        read.release();
+        running.pass(MINUTE).await;
+        assert_eq!(server.count(DELETE), 0);
+        server.release_watches("nodes");
+        settle(&server, &running).await;
+        assert_eq!((server.count(DELETE), reported(&server, "worker-0")), (1, vec![]));
     });
 }
 
