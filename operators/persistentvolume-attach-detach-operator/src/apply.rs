@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::json;
 use shared::api::intern::Text;
 use shared::api::json;
-use shared::api::object::{Key, ObjectReference};
+use shared::api::object::Key;
 use shared::api::resource::NODES;
 use shared::transport::api_error::ResultExt;
 use shared::working::context::ControllerContext;
@@ -37,7 +37,7 @@ impl Writer {
         let Plan { volume, steps } = plan;
         let (mut looks, mut errors) = (Vec::new(), Vec::new());
         for Step { node, act, remember, syncs_node, events, left, reason: _ } in steps {
-            // A deletion is remembered before it is requested, because its answer may be lost.
+            // What is requested is remembered before, because the answer may be lost.
             self.memory.remember(&volume, &node, remember, at);
             for event in events {
                 self.ctx.event(event);
@@ -57,7 +57,18 @@ impl Writer {
             Act::Nothing | Act::Withdraw | Act::Grant => Ok(()),
             Act::Attach { attachment, driver, spec, pods } => {
                 let body = attachment_body(&attachment, &driver, node, &spec);
-                self.create(key, &attachment, body, (&spec.name, &pods)).await?;
+                if let Err(error) = self.ctx.for_name(key).create(&VOLUME_ATTACHMENTS, "", body).await
+                    // Its name says that it is for this volume and this node.
+                    && !error.is_already_exists()
+                {
+                    if !error.is_outcome_unknown() {
+                        self.memory.request_failed(volume, node);
+                    }
+                    for event in messages::not_created(&pods, &spec.name, &error.to_string()) {
+                        self.ctx.event(event);
+                    }
+                    return Err(anyhow!(error).context(format!("cannot create VolumeAttachment {attachment}")));
+                }
                 tracing::info!(%volume, node = node.as_str(), "attaching volume");
                 Ok(())
             }
@@ -70,26 +81,6 @@ impl Writer {
                     self.metrics.forced(forced);
                 }
                 Ok(())
-            }
-        }
-    }
-
-    async fn create(
-        &self,
-        key: &Key,
-        attachment: &Key,
-        body: Bytes,
-        (volume, pods): (&str, &[ObjectReference]),
-    ) -> anyhow::Result<()> {
-        match self.ctx.for_name(key).create(&VOLUME_ATTACHMENTS, "", body).await {
-            Ok(_) => Ok(()),
-            // Its name says that it is for this volume and this node.
-            Err(error) if error.is_already_exists() => Ok(()),
-            Err(error) => {
-                for event in messages::not_created(pods, volume, &error.to_string()) {
-                    self.ctx.event(event);
-                }
-                Err(anyhow!(error).context(format!("cannot create VolumeAttachment {attachment}")))
             }
         }
     }

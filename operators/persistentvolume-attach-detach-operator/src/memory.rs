@@ -24,6 +24,8 @@ pub struct Remembered {
     /// For how long the driver's attacher has not answered.
     pub unanswered: Option<Duration>,
     pub report: Report,
+    /// Whether a VolumeAttachment was requested that the cache has not shown.
+    pub is_requested: bool,
     /// The VolumeAttachment whose deletion was requested.
     pub deleted: Option<Uid>,
     /// Whether the node may attach it by itself, and its status has to say so.
@@ -118,6 +120,14 @@ impl Memory {
         let entry = state.volumes.get_mut(volume).and_then(|nodes| nodes.get_mut(node));
         let withdrawn = entry.filter(|entry| entry.remembered.report == Report::Withdrawn);
         withdrawn.map(|entry| entry.remembered.report = Report::Acknowledged).is_some()
+    }
+
+    /// Notes that the request of a VolumeAttachment stored nothing.
+    pub fn request_failed(&self, volume: &VolumeName, node: &Text) {
+        let mut state = self.state();
+        if let Some(entry) = state.volumes.get_mut(volume).and_then(|nodes| nodes.get_mut(node)) {
+            entry.remembered.is_requested = false;
+        }
     }
 
     /// Remembers whether a node has volumes that only a pod's own spec can explain.

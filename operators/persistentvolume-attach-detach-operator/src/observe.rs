@@ -15,14 +15,15 @@ use shared::api::time::Time;
 use shared::following::cache::{Cache, Change, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder, Need};
 use shared::transport::api_error::ResultExt;
+use shared::transport::client::Accept;
 use shared::transport::clock::instant;
-use shared::working::control::Control;
+use shared::working::control::{Control, Selection};
 
 use crate::memory::{Memory, Remembered, Report};
 use crate::objects::node::Node;
 use crate::objects::pod::{ClaimVolume, Pod};
 use crate::objects::volume::{PersistentVolume, Plugin, Spec, VolumeName};
-use crate::objects::{CsiDriver, PersistentVolumeClaim, Source, VolumeAttachment};
+use crate::objects::{CsiDriver, PersistentVolumeClaim, Source, VOLUME_ATTACHMENTS, VolumeAttachment};
 
 /// A volume on every node that has it or needs it.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,7 +206,8 @@ impl Caches {
     fn place(&self, volume: &VolumeName, node: Text, uses: Vec<Use>, at: Instant) -> Place {
         let state = self.nodes.get(&Key::new("", &node));
         let attachment = volume.attachment(&node).and_then(|key| self.volume_attachments.get(&key));
-        let remembered = self.memory.get(volume, &node, at);
+        let mut remembered = self.memory.get(volume, &node, at);
+        remembered.is_requested &= attachment.is_none();
         Place { node, state, attachment, uses, remembered, live: None }
     }
 
@@ -402,19 +404,28 @@ impl Caches {
         in_use
     }
 
-    /// Observes again, with live reads of the nodes that gave the volume back: pods may have come meanwhile.
+    /// Observes again, with live reads of the nodes that gave the volume back, and of the VolumeAttachments that were
+    /// requested and that the cache does not show: pods may have come meanwhile.
     ///
     /// Upstream: `verifyVolumeIsSafeToDetach`, `pkg/volume/util/operationexecutor/operation_generator.go`.
     pub(crate) async fn read_live(&self, control: &Control, before: Observed) -> anyhow::Result<Observed> {
         let Observed { volume, places, at: _ } = before;
-        let mut nodes: BTreeMap<Text, Live> = BTreeMap::new();
-        for Place { node, .. } in places.into_iter().filter(Place::is_withdrawn) {
-            let live = read_node(control, &node, &volume).await?;
-            nodes.insert(node, live);
+        let (mut nodes, mut attachments) = (BTreeMap::new(), BTreeMap::new());
+        for place in places {
+            if place.is_withdrawn() {
+                nodes.insert(place.node.clone(), read_node(control, &place.node, &volume).await?);
+            }
+            if let Some(key) = volume.attachment(&place.node).filter(|_| place.is_unseen()) {
+                attachments.insert(place.node, read_attachment(control, &key).await?);
+            }
         }
         let mut observed = self.observe(&volume, instant());
         for place in &mut observed.places {
             place.live = nodes.get(&place.node).copied();
+            if let Some(attachment) = attachments.remove(&place.node).filter(|_| place.is_unseen()) {
+                place.remembered.is_requested = attachment.is_some();
+                place.attachment = attachment;
+            }
         }
         Ok(observed)
     }
@@ -425,6 +436,16 @@ async fn read_node(control: &Control, node: &Text, volume: &VolumeName) -> anyho
     let node = read.unless_absent().with_context(|| format!("cannot read node {node}"))?;
     let live = |node: Node| Live { is_in_use: node.uses(volume), is_reported: node.reports(volume) };
     Ok(node.map(live).unwrap_or_default())
+}
+
+/// A list of one, because the operator may list VolumeAttachments anyway.
+async fn read_attachment(control: &Control, key: &Key) -> anyhow::Result<Option<Arc<VolumeAttachment>>> {
+    let (field_selector, mut found) = (format!("metadata.name={}", key.name()), None);
+    let selection = Selection { field_selector: &field_selector, ..Selection::default() };
+    let give = |attachment| found = Some(Arc::new(attachment));
+    let read = control.list_each(&VOLUME_ATTACHMENTS, "", selection, Accept::Object, give).await;
+    read.with_context(|| format!("cannot read VolumeAttachment {key}"))?;
+    Ok(found)
 }
 
 /// Whether a claim is the one that a pod's volume names: an ephemeral one belongs to the pod.
@@ -441,6 +462,12 @@ impl Place {
     /// Whether the deletion of this VolumeAttachment was requested, and not only that of an earlier one of its name.
     pub fn is_deleted(&self) -> bool {
         self.attachment.as_ref().is_some_and(|attachment| self.remembered.deleted == Some(attachment.metadata.uid))
+    }
+
+    /// Whether only a live read can tell that there is a VolumeAttachment: it was requested, the answer may be lost, and
+    /// the cache does not show it.
+    pub fn is_unseen(&self) -> bool {
+        self.remembered.is_requested && self.attachment.is_none()
     }
 
     /// The pods that want the volume on the node.

@@ -153,14 +153,20 @@ pub fn is_awaited(observed: &Observed, node: &str) -> bool {
     places.any(|place| place.wanting().next().is_some() && place.attach_state(&observed.volume) != State::Attached)
 }
 
-/// Plans the next stage: live reads of the nodes that gave the volume back, or a step for each node.
+/// Plans the next stage: live reads of VolumeAttachments whose creation is in doubt, live reads of the nodes that gave the
+/// volume back, or a step for each node.
 pub fn plan(observed: &Observed, config: Config) -> Next {
     let Observed { volume, places, at: _ } = observed;
-    let unverified = places.iter().filter(|place| detach::needs_live_read(place, volume, config));
-    let unverified: Vec<Text> = unverified.map(|place| place.node.clone()).collect();
-    if !unverified.is_empty() {
-        let reason = Reason::Unverified { nodes: unverified };
-        return Next::Ask(LiveRead { step: "read the nodes", reason });
+    let nodes_where = |needs_live_read: &dyn Fn(&Place) -> bool| -> Vec<Text> {
+        places.iter().filter(|place| needs_live_read(place)).map(|place| place.node.clone()).collect()
+    };
+    let nodes = nodes_where(&Place::is_unseen);
+    if !nodes.is_empty() {
+        return Next::Ask(LiveRead { step: "read the VolumeAttachments", reason: Reason::Unseen { nodes } });
+    }
+    let nodes = nodes_where(&|place| detach::needs_live_read(place, volume, config));
+    if !nodes.is_empty() {
+        return Next::Ask(LiveRead { step: "read the nodes", reason: Reason::Unverified { nodes } });
     }
     let leaving: Vec<Option<Step>> = places.iter().map(|place| detach::plan(place, volume, config)).collect();
     let others = attach::Others { observed, leaving: &leaving };

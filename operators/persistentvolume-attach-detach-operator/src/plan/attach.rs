@@ -66,12 +66,12 @@ fn attached(
     others: &Others<'_>,
 ) -> Step {
     let is_reported = place.state.as_ref().is_some_and(|node| node.reports(&others.observed.volume));
-    let Remembered { is_granted, announced, .. } = *remember;
+    let Remembered { is_requested, is_granted, announced, .. } = *remember;
     let uid = attachment.map(|attachment| attachment.metadata.uid);
     let is_news = uid.is_some() && uid != announced && !is_reported;
     let announced = if is_reported { None } else { uid };
     let is_granted = is_granted && !is_reported;
-    let remember = Remembered { is_granted, announced, ..Remembered::default() };
+    let remember = Remembered { is_requested, is_granted, announced, ..Remembered::default() };
     let mut step = Step::wait(place, remember, PlaceReason::Attached { pods: names(place.wanting()) });
     step.syncs_node = !is_reported;
     if is_news {
@@ -152,7 +152,7 @@ fn begin(place: &Place, spec: &Arc<Spec>, remember: Remembered, others: &Others<
     let reason = PlaceReason::Wanted { pods };
     match (others.observed.volume.plugin(), others.observed.volume.attachment(&place.node)) {
         (Plugin::Csi { driver, handle: _ }, Some(attachment)) => {
-            let remember = Remembered { unanswered: Some(Duration::ZERO), ..Remembered::default() };
+            let remember = Remembered { unanswered: Some(Duration::ZERO), is_requested: true, ..Remembered::default() };
             let act = Act::Attach {
                 attachment,
                 driver: Text::new(driver),

@@ -31,8 +31,8 @@ pub(super) fn plan(place: &Place, volume: &VolumeName, config: Config) -> Option
         return Some(Step::wait(place, Remembered::default(), PlaceReason::ForeignPlugin));
     }
     let unneeded = place.remembered.unneeded.unwrap_or_default();
-    let Remembered { report, deleted, .. } = place.remembered;
-    let remember = Remembered { unneeded: Some(unneeded), report, deleted, ..Remembered::default() };
+    let Remembered { report, is_requested, deleted, .. } = place.remembered;
+    let remember = Remembered { unneeded: Some(unneeded), report, is_requested, deleted, ..Remembered::default() };
     let forced = forced(place, unneeded, config);
     if state == State::Detaching {
         return Some(finish(place, remember, forced));

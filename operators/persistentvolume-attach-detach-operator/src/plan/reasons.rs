@@ -14,6 +14,8 @@ pub enum Reason {
     Unused,
     /// By node.
     Nodes(Vec<(Text, PlaceReason)>),
+    /// VolumeAttachments for these nodes were requested, and the cache does not show them.
+    Unseen { nodes: Vec<Text> },
     /// These nodes gave the volume back, as far as the cache shows.
     Unverified { nodes: Vec<Text> },
 }
@@ -99,6 +101,9 @@ impl fmt::Display for Reason {
         match self {
             Self::Unused => f.write_str("no node has it or needs it"),
             Self::Nodes(nodes) => f.write_str(&list(nodes, |(node, reason)| format!("{node}: {reason}"))),
+            Self::Unseen { nodes } => {
+                write!(f, "the cache does not show whether it was requested on {}", list(nodes, Text::to_string))
+            }
             Self::Unverified { nodes } => {
                 write!(f, "the cache shows it unmounted on {}", list(nodes, Text::to_string))
             }

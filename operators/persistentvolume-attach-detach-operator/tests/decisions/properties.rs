@@ -16,9 +16,9 @@ fn any_config() -> impl Strategy<Value = Config> {
 
 fn any_remembered() -> impl Strategy<Value = Remembered> {
     let report = prop::sample::select(vec![Report::Free, Report::Withdrawn, Report::Acknowledged]);
-    (report, 0..12_u64, any::<bool>()).prop_map(|(report, minutes, is_refused)| {
+    (report, 0..12_u64, any::<bool>(), any::<bool>()).prop_map(|(report, minutes, is_requested, is_refused)| {
         let unneeded = if minutes < 10 { unneeded_for(minutes) } else { Remembered::default() };
-        Remembered { report, is_refused, ..unneeded }
+        Remembered { report, is_requested, is_refused, ..unneeded }
     })
 }
 
@@ -63,7 +63,7 @@ fn any_places() -> impl Strategy<Value = Vec<Place>> {
         .prop_map(|(a, b, c, count)| [a, b, c].into_iter().take(count).collect())
 }
 
-/// The plan after the live reads that it asks for, which show no use.
+/// The plan after the live reads that it asks for, which show no use and no unseen attachment.
 fn decided(mut places: Vec<Place>, config: Config) -> (Observed, Plan) {
     for _ in 0..2 {
         match plan(&observed(&places), config) {
@@ -71,6 +71,7 @@ fn decided(mut places: Vec<Place>, config: Config) -> (Observed, Plan) {
             Next::Ask(_) => {
                 for place in &mut places {
                     place.live.get_or_insert_default();
+                    place.remembered.is_requested &= place.attachment.is_some();
                 }
             }
         }

@@ -130,6 +130,20 @@ fn a_volume_that_a_live_read_shows_as_reported_stays() {
     assert_eq!(planned(&observed(&[reported]), CONFIG).steps[0].left, Some(Duration::from_secs(2)));
 }
 
+#[test]
+fn a_request_that_the_cache_does_not_show_is_looked_for() {
+    let requested = Remembered { is_requested: true, ..Remembered::default() };
+    let empty = remembering(on(&node("a", &[], &[])), requested);
+    let unseen = "read the VolumeAttachments (the cache does not show whether it was requested on a)";
+    check(&[empty.clone()], unseen);
+    check(&[empty.clone(), wanted(on(&node("b", &[], &[])), "web")], unseen);
+    let found = with(empty, &attachment("a"));
+    let plan = planned(&observed(&[found, wanted(on(&node("b", &[], &[])), "web")]), CONFIG);
+    assert!(plan.steps[0].remember.is_requested, "{plan}");
+    let expected = format!("a: withdraw ({UNMOUNTED}), b: nothing (waits until it is detached from a)");
+    assert_eq!(plan.to_string(), expected);
+}
+
 /// Upstream: `Test_DeletePod_Positive_2PodsExistNodeExistsVolumesExist` and `Test_VolumeExists_Positive_VolumeExistsNodeExists`.
 #[test]
 fn a_volume_stays_for_the_second_of_two_pods() {

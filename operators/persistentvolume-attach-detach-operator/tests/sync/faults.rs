@@ -154,22 +154,47 @@ fn a_lost_answer_makes_no_second_attachment_and_no_second_detach() {
 
 #[test]
 fn a_cache_that_does_not_show_the_first_attachment_does_not_lead_to_a_second() {
-    test(async {
-        let server = Server::new();
-        add_many(&server, &NODES, &["data"]);
-        let running = start(&server).await;
-        server.hold_watches(ATTACHMENTS);
-        server.add(&pod("a", "data", "worker-0"));
-        running.pass(Duration::from_secs(5)).await;
-        server.add(&pod("b", "data", "worker-1"));
-        server.delete("pods", "default/a");
-        running.pass(Duration::from_secs(5)).await;
-        assert_eq!(attached_to(&server, "data", &NODES), ["worker-0"]);
-        server.release_watches(ATTACHMENTS);
-        settle(&server, &running).await;
-        assert_eq!(attached_to(&server, "data", &NODES), ["worker-1"]);
-        assert!(server.writes().iter().position(|write| write.starts_with(DELETE)).is_some());
-    });
+    for is_answer_lost in [false, true] {
+        test(async {
+            let server = Server::new();
+            add_many(&server, &NODES, &["data"]);
+            let running = start(&server).await;
+            server.hold_watches(ATTACHMENTS);
+            if is_answer_lost {
+                server.on("create", ATTACHMENTS).once().lose();
+            }
+            server.add(&pod("a", "data", "worker-0"));
+            running.pass(Duration::from_secs(2)).await;
+            server.add(&pod("b", "data", "worker-1"));
+            server.delete("pods", "default/a");
+            running.pass(Duration::from_secs(2)).await;
+            assert!(!attached_to(&server, "data", &NODES).contains(&"worker-1".to_owned()), "{:?}", server.writes());
+            server.release_watches(ATTACHMENTS);
+            settle(&server, &running).await;
+            assert_eq!(attached_to(&server, "data", &NODES), ["worker-1"]);
+            assert_eq!((server.count(CREATE), server.count(DELETE)), (2, 1));
+        });
+    }
+}
+
+#[test]
+fn a_request_that_stored_nothing_keeps_the_volume_from_no_other_node() {
+    for (code, reason, live_reads) in [(504, "Timeout", 1), (422, "Invalid", 0)] {
+        test(async {
+            let server = Server::new();
+            add_many(&server, &NODES, &["data"]);
+            let running = start(&server).await;
+            let lists = server.count("list volumeattachments");
+            let failure = server.on("create", ATTACHMENTS).once().answer(code, reason, "no");
+            server.add(&pod("a", "data", "worker-0"));
+            failure.arrived().await;
+            server.add(&pod("b", "data", "worker-1"));
+            server.delete("pods", "default/a");
+            settle(&server, &running).await;
+            assert_eq!(attached_to(&server, "data", &NODES), ["worker-1"], "{:?}", server.writes());
+            assert_eq!(server.count("list volumeattachments"), lists + live_reads);
+        });
+    }
 }
 
 #[test]
