@@ -6,11 +6,9 @@ use shared::testing::object;
 use shared::testing::running::test;
 
 use crate::world::{
-    ATTACHMENTS, DRIVER, MINUTE, add_many, add_volume, attached_to, attachment, node, persistent_volume, pod, reported,
-    run_attacher, settle, start, start_with,
+    ATTACHMENTS, CREATE, DRIVER, MINUTE, add_many, add_volume, attached, attached_to, attachment, node,
+    persistent_volume, pod, reported, run_attacher, settle, start,
 };
-
-const CREATE: &str = "create volumeattachments";
 
 #[test]
 fn each_failure_that_the_driver_reports_is_told_once() {
@@ -73,10 +71,7 @@ fn a_driver_that_needs_no_attachment_gets_none() {
 fn a_driver_that_changes_its_mind_is_followed() {
     test(async {
         let server = Server::new();
-        add_many(&server, &["worker-0"], &["data"]);
-        server.add(&pod("web", "data", "worker-0"));
-        let running = start(&server).await;
-        settle(&server, &running).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         let driver = object("storage.k8s.io/v1", "CSIDriver", DRIVER).namespace("");
         server.add(&driver.set(&["spec", "attachRequired"], false));
         settle(&server, &running).await;
@@ -91,10 +86,7 @@ fn a_driver_that_changes_its_mind_is_followed() {
 fn an_attachment_that_somebody_deletes_is_made_again_when_it_is_gone() {
     test(async {
         let server = Server::new();
-        add_many(&server, &["worker-0"], &["data"]);
-        server.add(&pod("web", "data", "worker-0"));
-        let running = start(&server).await;
-        settle(&server, &running).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         server.change(ATTACHMENTS, &attachment("data", "worker-0"), |found| {
             found["metadata"]["deletionTimestamp"] = json!("2026-01-01T12:00:00Z");
         });
@@ -114,10 +106,7 @@ fn without_verification_what_a_node_reports_is_taken_as_attached() {
     for (flags, expected) in [(&[][..], 2), (&["--disable-attach-detach-reconcile-sync"][..], 1)] {
         test(async {
             let server = Server::new();
-            add_many(&server, &["worker-0"], &["data"]);
-            server.add(&pod("web", "data", "worker-0"));
-            let running = start_with(&server, flags).await;
-            settle(&server, &running).await;
+            let running = attached(&server, &["worker-0"], flags).await;
             let key = attachment("data", "worker-0");
             server.change(ATTACHMENTS, &key, |found| found["metadata"]["finalizers"] = json!(null));
             server.delete(ATTACHMENTS, &key);

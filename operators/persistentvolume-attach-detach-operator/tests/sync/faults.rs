@@ -4,29 +4,20 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::testing::apiserver::Server;
-use shared::testing::running::{Running, test};
+use shared::testing::running::test;
 
 use crate::world::{
-    ATTACHMENTS, MINUTE, add_many, attached_to, attachment, pod, reported, set_ready, settle, start, uses, volume,
+    ATTACHMENTS, CREATE, DELETE, MINUTE, add_many, attached, attached_to, attachment, pod, reported, set_ready, settle,
+    start, uses, volume,
 };
 
-const CREATE: &str = "create volumeattachments";
-const DELETE: &str = "delete volumeattachments";
 const NODES: [&str; 2] = ["worker-0", "worker-1"];
-
-async fn attached(server: &Server) -> Running {
-    add_many(server, &NODES, &["data"]);
-    server.add(&pod("web", "data", "worker-0"));
-    let running = start(server).await;
-    settle(server, &running).await;
-    running
-}
 
 #[test]
 fn a_live_read_keeps_a_volume_that_the_cache_does_not_show_as_used() {
     test(async {
         let server = Server::new();
-        let running = attached(&server).await;
+        let running = attached(&server, &NODES, &[]).await;
         let read = server.on("get", "nodes").once().hold();
         server.delete("pods", "default/web");
         read.arrived().await;
@@ -62,7 +53,7 @@ fn an_unknown_path_does_not_show_that_a_node_uses_nothing() {
 fn a_live_read_keeps_a_volume_that_its_node_reports_again() {
     test(async {
         let server = Server::new();
-        let running = attached(&server).await;
+        let running = attached(&server, &NODES, &[]).await;
         let read = server.on("get", "nodes").once().hold();
         server.delete("pods", "default/web");
         read.arrived().await;
@@ -83,7 +74,7 @@ fn a_live_read_keeps_a_volume_that_its_node_reports_again() {
 fn a_live_read_is_made_again_where_the_cache_never_shows_what_it_showed() {
     test(async {
         let server = Server::new();
-        let running = attached(&server).await;
+        let running = attached(&server, &NODES, &[]).await;
         let read = server.on("get", "nodes").once().hold();
         server.delete("pods", "default/web");
         read.arrived().await;
@@ -104,7 +95,7 @@ fn a_live_read_is_made_again_where_the_cache_never_shows_what_it_showed() {
 fn a_pod_that_comes_before_the_detach_keeps_its_volume() {
     test(async {
         let server = Server::new();
-        let running = attached(&server).await;
+        let running = attached(&server, &NODES, &[]).await;
         let read = server.on("get", "nodes").once().hold();
         server.delete("pods", "default/web");
         read.arrived().await;
@@ -118,10 +109,10 @@ fn a_pod_that_comes_before_the_detach_keeps_its_volume() {
 }
 
 #[test]
-fn a_pod_that_comes_after_the_detach_gets_its_volume_anew() {
+fn a_pod_that_comes_after_the_detach_gets_its_volume_again() {
     test(async {
         let server = Server::new();
-        let running = attached(&server).await;
+        let running = attached(&server, &NODES, &[]).await;
         server.delete("pods", "default/web");
         running.at_rest().await;
         assert_eq!(server.count(DELETE), 1);
@@ -141,7 +132,7 @@ fn a_lost_answer_makes_no_second_attachment_and_no_second_detach() {
             server.on(verb, ATTACHMENTS).once().lose();
         }
         server.on("patch", "nodes/status").times(2).lose();
-        let running = attached(&server).await;
+        let running = attached(&server, &NODES, &[]).await;
         running.pass(MINUTE).await;
         settle(&server, &running).await;
         assert_eq!((reported(&server, "worker-0"), server.keys(ATTACHMENTS).len()), (vec!["data".to_owned()], 1));
@@ -201,7 +192,7 @@ fn a_request_that_stored_nothing_keeps_the_volume_from_no_other_node() {
 fn a_deletion_that_the_cache_does_not_show_is_no_attachment() {
     test(async {
         let server = Server::new();
-        let running = attached(&server).await;
+        let running = attached(&server, &NODES, &[]).await;
         server.hold_watches(ATTACHMENTS);
         server.change(ATTACHMENTS, &attachment("data", "worker-0"), |found| {
             found["metadata"]["finalizers"] = serde_json::Value::Null;
@@ -222,7 +213,7 @@ fn a_deletion_that_the_cache_does_not_show_is_no_attachment() {
 fn after_a_restore_of_etcd_a_node_has_its_whole_time_again() {
     test(async {
         let server = Server::new();
-        let running = attached(&server).await;
+        let running = attached(&server, &NODES, &[]).await;
         uses(&server, "worker-0", &["data"]);
         set_ready(&server, "worker-0", "Unknown");
         server.delete("pods", "default/web");

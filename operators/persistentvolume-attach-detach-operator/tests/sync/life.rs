@@ -8,12 +8,9 @@ use shared::testing::running::{survives_kills, test};
 use shared::testing::uid;
 
 use crate::world::{
-    ATTACHMENTS, MINUTE, add_many, attachment, claim, node, persistent_volume, pod, reported, run_attacher, settle,
-    start, uses,
+    ATTACHMENTS, CREATE, DELETE, MINUTE, add_many, attached, attachment, claim, node, persistent_volume, pod, reported,
+    run_attacher, settle, start, uses,
 };
-
-const CREATE: &str = "create volumeattachments";
-const DELETE: &str = "delete volumeattachments";
 
 #[test]
 fn survives_a_kill_before_any_write() {
@@ -58,10 +55,7 @@ fn a_pod_that_has_ended_needs_its_volume_no_more() {
     ] {
         test(async {
             let server = Server::new();
-            add_many(&server, &["worker-0"], &["data"]);
-            server.add(&pod("web", "data", "worker-0"));
-            let running = start(&server).await;
-            settle(&server, &running).await;
+            let running = attached(&server, &["worker-0"], &[]).await;
             server.change("pods", "default/web", |pod| {
                 for part in ["metadata", "status"] {
                     for (field, value) in end[part].as_object().into_iter().flatten() {
@@ -79,10 +73,7 @@ fn a_pod_that_has_ended_needs_its_volume_no_more() {
 fn a_pod_whose_container_still_runs_keeps_its_volume_while_it_is_being_deleted() {
     test(async {
         let server = Server::new();
-        add_many(&server, &["worker-0"], &["data"]);
-        server.add(&pod("web", "data", "worker-0"));
-        let running = start(&server).await;
-        settle(&server, &running).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         server.change("pods", "default/web", |pod| {
             pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T12:00:00Z");
             pod["metadata"]["deletionGracePeriodSeconds"] = json!(30);
@@ -164,10 +155,7 @@ fn only_nodes_that_leave_attaching_to_the_control_plane_get_volumes() {
 fn a_volume_stays_for_a_pod_whose_claim_or_node_or_annotation_is_gone() {
     test(async {
         let server = Server::new();
-        add_many(&server, &["worker-0"], &["data"]);
-        server.add(&pod("web", "data", "worker-0"));
-        let running = start(&server).await;
-        settle(&server, &running).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         server.change("nodes", "worker-0", |node| node["metadata"]["annotations"] = json!({}));
         running.pass(MINUTE * 7).await;
         server.delete("persistentvolumeclaims", "default/data");
@@ -180,20 +168,17 @@ fn a_volume_stays_for_a_pod_whose_claim_or_node_or_annotation_is_gone() {
 
 /// Upstream: `Test_DeleteNode_Negative_NodeExistsHasChildVolumes`, and issues 37586 and 37777 there.
 #[test]
-fn a_node_that_comes_anew_under_its_name_reports_its_volumes_again() {
+fn a_new_node_of_the_same_name_reports_its_volumes_again() {
     test(async {
         let server = Server::new();
-        add_many(&server, &["worker-0"], &["data"]);
-        server.add(&pod("web", "data", "worker-0"));
-        let running = start(&server).await;
-        settle(&server, &running).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         server.delete("nodes", "worker-0");
         running.at_rest().await;
         server.add(&node("worker-0").uid_of("another"));
         running.at_rest().await;
         assert_eq!((server.count(CREATE), server.count(DELETE)), (1, 0));
         assert_eq!(reported(&server, "worker-0"), ["data"]);
-        // Nor does a kubelet take them away that registers anew.
+        // A kubelet that registers again drops the list.
         server.change("nodes", "worker-0", |node| node["status"]["volumesAttached"] = json!(null));
         running.at_rest().await;
         assert_eq!(reported(&server, "worker-0"), ["data"]);
@@ -204,10 +189,7 @@ fn a_node_that_comes_anew_under_its_name_reports_its_volumes_again() {
 fn a_node_that_is_gone_keeps_its_volumes_for_a_while() {
     test(async {
         let server = Server::new();
-        add_many(&server, &["worker-0", "worker-1"], &["data"]);
-        server.add(&pod("web", "data", "worker-0"));
-        let running = start(&server).await;
-        settle(&server, &running).await;
+        let running = attached(&server, &["worker-0", "worker-1"], &[]).await;
         server.delete("nodes", "worker-0");
         server.delete("pods", "default/web");
         server.add(&pod("next", "data", "worker-1"));

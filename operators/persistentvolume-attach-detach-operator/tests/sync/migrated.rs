@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use shared::testing::apiserver::Server;
 use shared::testing::running::test;
 
-use crate::world::{ATTACHMENTS, MINUTE, add_volume, node, persistent_volume, pod, reported, set_ready, settle, start};
+use crate::world::{
+    ATTACHMENTS, DELETE, MINUTE, add_volume, node, persistent_volume, pod, reported, set_ready, settle, start,
+};
 
 const EBS: &str = "ebs.csi.aws.com";
-const DELETE: &str = "delete volumeattachments";
 
 fn inline(server: &Server, name: &str, node: &str, volume: &Value) {
     server.add(&pod(name, "", node).set(&["spec", "volumes"], json!([volume])));

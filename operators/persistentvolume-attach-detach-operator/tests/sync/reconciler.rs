@@ -2,29 +2,16 @@
 
 use serde_json::json;
 use shared::testing::apiserver::Server;
-use shared::testing::running::{Running, test};
+use shared::testing::running::test;
 
 use crate::world::{
-    ATTACHMENTS, MINUTE, add_many, add_volume, attached_to, attachment, node, persistent_volume, pod,
-    put_out_of_service, reported, run_attacher, set_ready, settle, start, start_with, uses,
+    ATTACHMENTS, CREATE, DELETE, MINUTE, add_many, add_volume, attached, attached_to, attachment, node,
+    persistent_volume, pod, put_out_of_service, reported, run_attacher, set_ready, settle, start, uses,
 };
-
-const CREATE: &str = "create volumeattachments";
-const DELETE: &str = "delete volumeattachments";
 
 /// Attach and detach calls so far.
 fn calls(server: &Server) -> (usize, usize) {
     (server.count(CREATE), server.count(DELETE))
-}
-
-/// A cluster in which `web` has the volume `data` on `worker-0`.
-async fn attached(server: &Server, flags: &[&str]) -> Running {
-    add_many(server, &["worker-0"], &["data"]);
-    server.add(&pod("web", "data", "worker-0"));
-    let running = start_with(server, flags).await;
-    settle(server, &running).await;
-    assert_eq!((calls(server), reported(server, "worker-0")), ((1, 0), vec!["data".to_owned()]));
-    running
 }
 
 /// Upstream: `Test_Run_Positive_DoNothing`.
@@ -43,7 +30,8 @@ fn without_pods_nothing_is_attached() {
 fn a_pods_volume_is_attached_and_its_pod_told() {
     test(async {
         let server = Server::new();
-        drop(attached(&server, &[]).await);
+        drop(attached(&server, &["worker-0"], &[]).await);
+        assert_eq!((calls(&server), reported(&server, "worker-0")), ((1, 0), vec!["data".to_owned()]));
         let made = server.get(ATTACHMENTS, &attachment("data", "worker-0")).unwrap();
         let spec = json!({
             "attacher": "csi.example.com",
@@ -61,7 +49,7 @@ fn a_pods_volume_is_attached_and_its_pod_told() {
 fn an_unmounted_volume_is_detached() {
     test(async {
         let server = Server::new();
-        let running = attached(&server, &[]).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         server.delete("pods", "default/web");
         settle(&server, &running).await;
         assert_eq!((calls(&server), server.keys(ATTACHMENTS)), ((1, 1), vec![]));
@@ -78,7 +66,7 @@ fn an_unmounted_volume_is_detached() {
 fn a_mounted_volume_is_detached_by_force_when_its_node_had_its_time() {
     test(async {
         let server = Server::new();
-        let running = attached(&server, &[]).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         uses(&server, "worker-0", &["data"]);
         set_ready(&server, "worker-0", "Unknown");
         server.delete("pods", "default/web");
@@ -96,7 +84,7 @@ fn a_mounted_volume_is_detached_by_force_when_its_node_had_its_time() {
 fn nothing_is_detached_while_the_status_of_its_node_cannot_be_written() {
     test(async {
         let server = Server::new();
-        let running = attached(&server, &[]).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         let refusal = server.on("patch", "nodes/status").answer(500, "InternalError", "failed calling webhook");
         server.delete("pods", "default/web");
         running.pass(MINUTE).await;
@@ -178,7 +166,7 @@ fn an_attach_without_an_answer_is_undone_before_another_node_gets_the_volume() {
 fn a_detach_that_failed_keeps_the_volume_from_other_nodes() {
     test(async {
         let server = Server::new();
-        let running = attached(&server, &[]).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         server.add(&node("worker-1"));
         server.delete("pods", "default/web");
         server.add(&pod("next", "data", "worker-1"));
@@ -202,7 +190,7 @@ fn a_detach_that_failed_keeps_the_volume_from_other_nodes() {
 fn a_mounted_volume_is_detached_at_once_from_a_node_that_is_out_of_service() {
     test(async {
         let server = Server::new();
-        let running = attached(&server, &[]).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         uses(&server, "worker-0", &["data"]);
         put_out_of_service(&server, "worker-0");
         server.delete("pods", "default/web");
@@ -216,7 +204,7 @@ fn a_mounted_volume_is_detached_at_once_from_a_node_that_is_out_of_service() {
 fn a_mounted_volume_stays_on_a_node_that_has_time_left() {
     test(async {
         let server = Server::new();
-        let running = attached(&server, &[]).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         uses(&server, "worker-0", &["data"]);
         set_ready(&server, "worker-0", "False");
         server.delete("pods", "default/web");
@@ -230,7 +218,7 @@ fn a_mounted_volume_stays_on_a_node_that_has_time_left() {
 fn a_healthy_node_keeps_what_it_has_mounted_and_an_unhealthy_one_only_for_a_while() {
     test(async {
         let server = Server::new();
-        let running = attached(&server, &[]).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         uses(&server, "worker-0", &["data"]);
         server.delete("pods", "default/web");
         running.pass(MINUTE * 30).await;
@@ -246,7 +234,7 @@ fn a_healthy_node_keeps_what_it_has_mounted_and_an_unhealthy_one_only_for_a_whil
 fn without_force_only_the_taint_takes_a_mounted_volume_from_a_node() {
     test(async {
         let server = Server::new();
-        let running = attached(&server, &["--disable-force-detach-on-timeout"]).await;
+        let running = attached(&server, &["worker-0"], &["--disable-force-detach-on-timeout"]).await;
         uses(&server, "worker-0", &["data"]);
         set_ready(&server, "worker-0", "False");
         server.delete("pods", "default/web");
@@ -305,7 +293,7 @@ fn a_status_that_cannot_be_written_is_tried_again_and_delays_no_other_node() {
 fn a_pod_that_went_while_nobody_watched_needs_its_volume_no_more() {
     test(async {
         let server = Server::new();
-        let running = attached(&server, &[]).await;
+        let running = attached(&server, &["worker-0"], &[]).await;
         server.hold_watches("pods");
         server.delete("pods", "default/web");
         server.expire_watches("pods");

@@ -6,11 +6,9 @@ use shared::testing::object;
 use shared::testing::running::test;
 
 use crate::world::{
-    ATTACHMENTS, DRIVER, MINUTE, add_many, attachment, node, pod, reported, set_ready, settle, start, uses, volume,
+    ATTACHMENTS, CREATE, DELETE, DRIVER, MINUTE, add_many, attachment, node, pod, reported, set_ready, settle, start,
+    uses, volume,
 };
-
-const CREATE: &str = "create volumeattachments";
-const DELETE: &str = "delete volumeattachments";
 
 /// Adds the VolumeAttachment that a former process made.
 fn add_attachment(server: &Server, handle: &str, node: &str, is_attached: bool) {

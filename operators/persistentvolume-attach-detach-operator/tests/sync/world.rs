@@ -11,6 +11,8 @@ use shared::testing::{ObjectBuilder, object, uid};
 
 pub(crate) const ATTACHMENTS: &str = "volumeattachments";
 pub(crate) const DRIVER: &str = "csi.example.com";
+pub(crate) const CREATE: &str = "create volumeattachments";
+pub(crate) const DELETE: &str = "delete volumeattachments";
 pub(crate) const MINUTE: Duration = Duration::from_mins(1);
 const MANAGED: &str = "volumes.kubernetes.io/controller-managed-attach-detach";
 
@@ -118,8 +120,13 @@ pub(crate) async fn start(server: &Server) -> Running {
     start_at_rest::<PersistentVolumeAttachDetachOperator>(server, &[]).await
 }
 
-pub(crate) async fn start_with(server: &Server, flags: &[&str]) -> Running {
-    start_at_rest::<PersistentVolumeAttachDetachOperator>(server, flags).await
+/// Starts the operator in a cluster in which the pod `web` has the volume `data` on `worker-0`, the first of these nodes.
+pub(crate) async fn attached(server: &Server, nodes: &[&str], flags: &[&str]) -> Running {
+    add_many(server, nodes, &["data"]);
+    server.add(&pod("web", "data", "worker-0"));
+    let running = start_at_rest::<PersistentVolumeAttachDetachOperator>(server, flags).await;
+    settle(server, &running).await;
+    running
 }
 
 /// Lets the attacher work until nothing changes any more.
