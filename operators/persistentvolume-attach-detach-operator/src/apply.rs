@@ -12,7 +12,7 @@ use shared::api::object::Key;
 use shared::api::resource::NODES;
 use shared::transport::api_error::ResultExt;
 use shared::working::context::ControllerContext;
-use shared::working::control::{DeleteOptions, Patch, aggregate};
+use shared::working::control::{DeleteOptions, Patch, aggregate, together};
 use shared::working::queue::{Cause, Queue};
 use shared::working::worker::Requeue;
 
@@ -35,21 +35,24 @@ impl Writer {
     /// Takes the steps of all nodes, whichever of them fail. `at` is when the memory was read.
     pub(crate) async fn apply(&self, key: &Key, plan: Plan, at: Instant) -> anyhow::Result<Requeue> {
         let Plan { volume, steps } = plan;
-        let (mut looks, mut errors) = (Vec::new(), Vec::new());
-        for Step { node, act, remember, syncs_node, events, left, reason: _ } in steps {
-            // What is requested is remembered before, because the answer may be lost.
-            self.memory.remember(&volume, &node, remember, at);
-            for event in events {
-                self.ctx.event(event);
-            }
-            errors.extend(self.act(key, (&volume, &node), act).await.err());
-            if syncs_node {
-                self.nodes.add(&Key::new("", &node), Cause::Event);
-            }
-            looks.push(left.map(|left| (left, "the end of a wait")));
-        }
-        aggregate(errors)?;
+        let looks: Vec<_> = steps.iter().map(|step| step.left.map(|left| (left, "the end of a wait"))).collect();
+        let taken = together(steps.into_iter().map(|step| self.take(key, &volume, step, at))).await;
+        aggregate(taken.into_iter().filter_map(Result::err).collect())?;
         Ok(Requeue::earliest(looks))
+    }
+
+    async fn take(&self, key: &Key, volume: &VolumeName, step: Step, at: Instant) -> anyhow::Result<()> {
+        let Step { node, act, remember, syncs_node, events, left: _, reason: _ } = step;
+        // What is requested is remembered before, because the answer may be lost.
+        self.memory.remember(volume, &node, remember, at);
+        for event in events {
+            self.ctx.event(event);
+        }
+        let acted = self.act(key, (volume, &node), act).await;
+        if syncs_node {
+            self.nodes.add(&Key::new("", &node), Cause::Event);
+        }
+        acted
     }
 
     async fn act(&self, key: &Key, (volume, node): (&VolumeName, &Text), act: Act) -> anyhow::Result<()> {
