@@ -30,11 +30,11 @@ pub struct Remembered {
     pub deleted: Option<Uid>,
     /// Whether the node may attach it by itself, and its status has to say so.
     pub is_granted: bool,
-    /// Whether its pods were told that another node has it.
+    /// Whether an event has said that another node has it.
     pub is_refused: bool,
-    /// The failure that its pods were told last.
+    /// The last failure of which an event was posted.
     pub told: Option<VolumeError>,
-    /// The VolumeAttachment whose success its pods were told.
+    /// The VolumeAttachment of whose success an event was posted.
     pub announced: Option<Uid>,
 }
 
@@ -140,7 +140,7 @@ impl Memory {
         }
     }
 
-    /// Forgets all: after a restore of etcd it is about a history that is no more.
+    /// Forgets everything that is known from a history that a restore of etcd has undone.
     pub fn forget_all(&self) {
         let mut state = self.state();
         state.volumes.clear();

@@ -1,6 +1,6 @@
 //! What happens to a volume on each of its nodes, and which volumes a node reports.
 //!
-//! A detach has four steps, each of which may take a while: the node unmounts the volume, its status stops to name it, a
+//! A detach has four steps, each of which may take a while: the node unmounts the volume, its status stops naming it, a
 //! live read shows that it is still unmounted, and its VolumeAttachment is deleted. An attach has three: no other node has
 //! the volume, the driver's attacher answers, and the status of the node names it.
 //!
@@ -33,7 +33,7 @@ pub use report::{NodePlan, NodeReason, Reported, plan_node};
 /// Upstream: `ReconcilerMaxWaitForUnmountDuration`, `pkg/controller/volume/attachdetach/attach_detach_controller.go`.
 pub const MAX_WAIT_FOR_UNMOUNT: Duration = Duration::from_mins(6);
 
-/// How long a driver's attacher may take before its pods are told.
+/// How long a driver's attacher may take before an event says that it has not answered.
 ///
 /// Upstream: `csiTimeout`, `pkg/volume/csi/csi_plugin.go`.
 pub const ATTACHER_TIMEOUT: Duration = Duration::from_mins(2);
@@ -157,18 +157,17 @@ pub fn is_awaited(observed: &Observed, node: &str) -> bool {
 /// volume back, or a step for each node.
 pub fn plan(observed: &Observed, config: Config) -> Next {
     let Observed { volume, places, at: _ } = observed;
-    let nodes_where = |needs_live_read: &dyn Fn(&Place) -> bool| -> Vec<Text> {
-        places.iter().filter(|place| needs_live_read(place)).map(|place| place.node.clone()).collect()
-    };
-    let nodes = nodes_where(&Place::is_unseen);
+    let unseen = places.iter().filter(|place| place.is_unseen());
+    let nodes: Vec<Text> = unseen.map(|place| place.node.clone()).collect();
     if !nodes.is_empty() {
         return Next::Ask(LiveRead { step: "read the VolumeAttachments", reason: Reason::Unseen { nodes } });
     }
-    let nodes = nodes_where(&|place| detach::needs_live_read(place, volume, config));
+    let leaving: Vec<Option<Step>> = places.iter().map(|place| detach::plan(place, volume, config)).collect();
+    let unverified = places.iter().zip(&leaving).filter(|(place, step)| detach::needs_live_read(place, step.as_ref()));
+    let nodes: Vec<Text> = unverified.map(|(place, _)| place.node.clone()).collect();
     if !nodes.is_empty() {
         return Next::Ask(LiveRead { step: "read the nodes", reason: Reason::Unverified { nodes } });
     }
-    let leaving: Vec<Option<Step>> = places.iter().map(|place| detach::plan(place, volume, config)).collect();
     let others = attach::Others { observed, leaving: &leaving };
     let step = |(place, leaving): (&Place, &Option<Step>)| {
         leaving.clone().unwrap_or_else(|| attach::plan(place, &others, config))

@@ -25,7 +25,7 @@ pub fn persistent_volume_changed(change: Change<'_, PersistentVolume>) -> Vec<Ef
     enqueue(specs.iter().filter_map(|volume| volume.spec.as_ref()).map(|spec| spec.volume.clone()))
 }
 
-/// A node whose reported volumes somebody else changed, or that came anew under its name.
+/// A node whose reported volumes somebody else changed, or that was created again under its name.
 ///
 /// Upstream: `nodeAdd`, `pkg/controller/volume/attachdetach/attach_detach_controller.go`.
 pub fn report_changed(change: Change<'_, Node>) -> Vec<Effect> {

@@ -80,8 +80,8 @@ fn attached(
     step
 }
 
-/// Upstream: `waitForVolumeAttachmentWithLister`. Instead of asking again and again, this waits for the attachment to
-/// change, and tells the pods each failure that the driver's attacher reports.
+/// Upstream: `waitForVolumeAttachmentWithLister`. Instead of polling, this waits for the attachment to change. Each failure
+/// that the driver's attacher reports becomes one event.
 fn attaching(
     place: &Place,
     spec: &Spec,
@@ -108,7 +108,7 @@ fn attaching(
     answer_awaited(place, spec, remember, reason, late)
 }
 
-/// Somebody deletes the VolumeAttachment that is needed: it has to be gone before another one is made.
+/// The VolumeAttachment that is needed is being deleted. It has to be gone before another one is created.
 fn being_deleted(place: &Place, spec: &Spec, attachment: &VolumeAttachment, remember: Remembered) -> Step {
     if !attachment.metadata.is_being_deleted() {
         // The request of its deletion may have failed, and what it has begun must come to an end.
@@ -119,7 +119,7 @@ fn being_deleted(place: &Place, spec: &Spec, attachment: &VolumeAttachment, reme
     answer_awaited(place, spec, remember, PlaceReason::BeingDeleted, || messages::BEING_DELETED.to_owned())
 }
 
-/// Waits for the driver's attacher; the pods are told each time when it has not answered for too long.
+/// Waits for the driver's attacher, and posts an event each time it has not answered for too long.
 fn answer_awaited(
     place: &Place,
     spec: &Spec,
@@ -170,7 +170,7 @@ fn begin(place: &Place, spec: &Arc<Spec>, remember: Remembered, others: &Others<
     }
 }
 
-/// Upstream: `reportMultiAttachError`. It is told once, until no pod of the node needs the volume any more.
+/// Upstream: `reportMultiAttachError`. The event is posted once, until no pod of the node needs the volume any more.
 fn refused(place: &Place, spec: &Spec, others: &[&Place], remember: Remembered) -> Step {
     let is_news = !remember.is_refused;
     let nodes = others.iter().map(|other| other.node.clone()).collect();

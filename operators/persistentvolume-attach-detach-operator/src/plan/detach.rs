@@ -12,9 +12,9 @@ use crate::observe::Place;
 /// When a node is read again that uses or reports a volume by a live read and not by the cache.
 const RECHECK: Duration = Duration::from_secs(2);
 
-/// Whether only a live read can tell that the node does not use the volume again.
-pub(super) fn needs_live_read(place: &Place, volume: &VolumeName, config: Config) -> bool {
-    let deletes = matches!(plan(place, volume, config), Some(Step { act: Act::Detach { forced: None, .. }, .. }));
+/// Whether this step may be taken only if a live read shows that the node does not use the volume again.
+pub(super) fn needs_live_read(place: &Place, step: Option<&Step>) -> bool {
+    let deletes = matches!(step, Some(Step { act: Act::Detach { forced: None, .. }, .. }));
     deletes && place.is_withdrawn() && place.live.is_none()
 }
 

@@ -30,7 +30,7 @@ pub(super) fn attach_failed(place: &Place, spec: &Spec, error: &str) -> Vec<Plan
     place.wanting().map(|used| failed(used, message.clone())).collect()
 }
 
-/// A pod is told the names of pods of its own namespace only.
+/// The event of a pod names only pods of its own namespace.
 pub(super) fn multi_attach(place: &Place, spec: &Spec, others: &[&Place]) -> Vec<PlannedEvent> {
     let event = |used: &Use| {
         let why = used_by(used.pod.key.namespace(), others);

@@ -81,7 +81,7 @@ pub enum PlaceReason {
 }
 
 impl PlaceReason {
-    /// Whether a detach makes progress, so that the pods of other nodes need not be told who has the volume.
+    /// Whether a detach makes progress, so that no event on the pods of other nodes has to say who has the volume.
     pub(super) const fn leaves(&self) -> bool {
         matches!(self, Self::Unmounted | Self::Withdrawing | Self::Forced(_) | Self::Detaching { error: None })
     }
@@ -91,7 +91,7 @@ impl PlaceReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Forced {
-    /// The node is not ready, and had its time.
+    /// The node is not ready, and no pod has needed the volume for six minutes.
     Timeout,
     OutOfService,
 }
@@ -102,7 +102,7 @@ impl fmt::Display for Reason {
             Self::Unused => f.write_str("no node has it or needs it"),
             Self::Nodes(nodes) => f.write_str(&list(nodes, |(node, reason)| format!("{node}: {reason}"))),
             Self::Unseen { nodes } => {
-                write!(f, "the cache does not show whether it was requested on {}", list(nodes, Text::to_string))
+                write!(f, "requested for {}, and not in the cache", list(nodes, Text::to_string))
             }
             Self::Unverified { nodes } => {
                 write!(f, "the cache shows it unmounted on {}", list(nodes, Text::to_string))
@@ -113,7 +113,7 @@ impl fmt::Display for Reason {
 
 impl fmt::Display for PlaceReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let until = |is_forced_later| if is_forced_later { ", until its time is over" } else { "" };
+        let until = |is_forced_later| if is_forced_later { ", for six minutes at most" } else { "" };
         let pods = |pods: &Vec<String>| list(pods, String::clone);
         match self {
             Self::Unneeded => f.write_str("not needed"),
@@ -136,7 +136,7 @@ impl fmt::Display for PlaceReason {
             Self::AttachFailed { error } => write!(f, "the driver cannot attach it: {error}"),
             Self::BeingDeleted => f.write_str("its VolumeAttachment is being deleted"),
             Self::WaitsForDetach { node } => write!(f, "waits until it is detached from {node}"),
-            Self::OtherIsFirst { node } => write!(f, "goes to {node} first"),
+            Self::OtherIsFirst { node } => write!(f, "waits for the attach to {node}"),
             Self::UsedElsewhere { nodes, pods: of } => {
                 write!(f, "for one node only, and {} has it", list(nodes, Text::to_string))?;
                 if of.is_empty() { Ok(()) } else { write!(f, " for {}", pods(of)) }
@@ -148,7 +148,7 @@ impl fmt::Display for PlaceReason {
 impl fmt::Display for Forced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Timeout => "the node is not ready for too long",
+            Self::Timeout => "the node is not ready after six minutes",
             Self::OutOfService => "the node is out of service",
         })
     }

@@ -134,8 +134,8 @@ fn a_volume_that_a_live_read_shows_as_reported_stays() {
 fn a_request_that_the_cache_does_not_show_is_looked_for() {
     let requested = Remembered { is_requested: true, ..Remembered::default() };
     let empty = remembering(on(&node("a", &[], &[])), requested);
-    let unseen = "read the VolumeAttachments (the cache does not show whether it was requested on a)";
-    check(&[empty.clone()], unseen);
+    let unseen = "read the VolumeAttachments (requested for a, and not in the cache)";
+    check(from_ref(&empty), unseen);
     check(&[empty.clone(), wanted(on(&node("b", &[], &[])), "web")], unseen);
     let found = with(empty, &attachment("a"));
     let plan = planned(&observed(&[found, wanted(on(&node("b", &[], &[])), "web")]), CONFIG);
@@ -166,14 +166,14 @@ fn a_mounted_volume_waits_and_its_time_runs_on() {
     check(&[at(&mounted, 0)], stays);
     check(&[at(&mounted, 600)], stays);
     let unwell = not_ready(mounted.clone());
-    let waits = "a: nothing (no pod needs it, and the node has it mounted, until its time is over)";
+    let waits = "a: nothing (no pod needs it, and the node has it mounted, for six minutes at most)";
     check(&[at(&unwell, 5)], waits);
     let plan = planned(&observed(&[at(&unwell, 5)]), CONFIG);
     assert_eq!(
         (plan.steps[0].left, plan.steps[0].remember.unneeded),
         (Some(Duration::from_mins(1)), Some(Duration::from_mins(5)),)
     );
-    check(&[at(&unwell, 6)], "a: withdraw (no pod needs it, and the node is not ready for too long)");
+    check(&[at(&unwell, 6)], "a: withdraw (no pod needs it, and the node is not ready after six minutes)");
     let lost = out_of_service(mounted.clone());
     check(&[at(&lost, 0)], "a: withdraw (no pod needs it, and the node is out of service)");
     let unmounted = node("a", &[&volume()], &[]);
@@ -205,8 +205,8 @@ fn a_volume_that_is_needed_again_before_its_detach_is_reported_again_and_after_i
     check(from_ref(&again), "a: detach (its VolumeAttachment is being deleted)");
     let ending = with(again.clone(), &attached(attachment("a")).terminating());
     check(&[ending], "a: nothing (its VolumeAttachment is being deleted)");
-    let anew = with(again.clone(), &attachment("a").uid_of("another"));
-    check(&[anew], "a: nothing (waits for the attacher of csi.example.com)");
+    let next = with(again.clone(), &attachment("a").uid_of("another"));
+    check(&[next], "a: nothing (waits for the attacher of csi.example.com)");
     check(&[Place { attachment: None, ..again }], "a: attach (wanted by default/web)");
 }
 
@@ -215,14 +215,14 @@ fn a_volume_that_is_needed_again_before_its_detach_is_reported_again_and_after_i
 #[test]
 fn a_node_that_is_gone_may_have_the_volume_mounted() {
     let gone = with(place("a"), &attached(attachment("a")));
-    let waits = "a: nothing (no pod needs it, and the node is gone, until its time is over)";
+    let waits = "a: nothing (no pod needs it, and the node is gone, for six minutes at most)";
     check(from_ref(&gone), waits);
     check(
         &[remembering(gone.clone(), unneeded_for(6))],
-        "a: withdraw (no pod needs it, and the node is not ready for too long)",
+        "a: withdraw (no pod needs it, and the node is not ready after six minutes)",
     );
     let free = remembering(gone.clone(), Remembered { report: Report::Acknowledged, ..unneeded_for(6) });
-    check(from_ref(&free), "a: detach by force (no pod needs it, and the node is not ready for too long)");
+    check(from_ref(&free), "a: detach by force (no pod needs it, and the node is not ready after six minutes)");
     let patient = Config { forces_on_timeout: false, ..CONFIG };
     let text = planned(&observed(&[free]), patient).to_string();
     assert_eq!(text, "a: nothing (no pod needs it, and the node is gone)");
@@ -258,11 +258,14 @@ fn a_volume_for_many_nodes_is_decided_for_each() {
 #[test]
 fn a_volume_for_one_node_goes_to_one_node() {
     let fresh = |name: &str, pod: &str| wanted(on(&node(name, &[], &[])), pod);
-    check(&[fresh("a", "web"), fresh("b", "db")], "a: nothing (goes to b first), b: attach (wanted by default/db)");
+    check(
+        &[fresh("a", "web"), fresh("b", "db")],
+        "a: nothing (waits for the attach to b), b: attach (wanted by default/db)",
+    );
     let attaching = with(fresh("a", "web"), &attachment("a"));
     check(
         &[attaching, fresh("b", "db")],
-        "a: nothing (waits for the attacher of csi.example.com), b: nothing (goes to a first)",
+        "a: nothing (waits for the attacher of csi.example.com), b: nothing (waits for the attach to a)",
     );
     let there = with(wanted(on(&node("a", &[&volume()], &[])), "web"), &attached(attachment("a")));
     let refused = "a: nothing (attached for default/web), b: nothing (for one node only, and a has it for default/web)";
