@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::api::resource::PODS;
+use shared::api::resource::{PERSISTENT_VOLUMES, PODS};
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
 use shared::working::queue::Backoff;
@@ -17,8 +17,8 @@ use crate::apply::{NodeWriter, Writer};
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::{DetachMetrics, VolumeCounts};
+use crate::objects::VOLUME_ATTACHMENTS;
 use crate::objects::volume::VolumeName;
-use crate::objects::{PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS};
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::{Config, is_awaited, plan};
 use nodes::NodeController;
@@ -54,8 +54,10 @@ impl Operator for PersistentVolumeAttachDetachOperator {
         persistent_volumes.on_change(effects.with(changes::persistent_volume_changed));
         persistent_volume_claims.on_change(effects.of(&caches, Caches::claim_changed));
         pods.on_change(effects.of(&caches, Caches::pod_changed));
+        // A standby follows the pods that it will need.
         let noting = Arc::clone(&caches);
         nodes.on_change_at_any_time(move |change| noting.note_inline(change));
+        // When work starts, each node is noted again: this handler may have run before the volumes were listed.
         let noting = Arc::clone(&caches);
         nodes.on_change(move |change| noting.note_inline(change));
         nodes.on_change(effects.of(&caches, Caches::node_changed));
@@ -94,7 +96,7 @@ struct VolumeController {
 
 impl Controller for VolumeController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let observed = self.caches.observe_now(&VolumeName::of_key(key));
+        let observed = self.caches.observe(&VolumeName::of_key(key));
         let plan = |observed: &Observed| plan(observed, self.config);
         let read = |observed| self.caches.read_live(self.ctx.control(), observed);
         let (observed, plan) = self.ctx.decide_in_stages(key, observed, plan, read).await?;
@@ -107,7 +109,7 @@ impl Controller for VolumeController {
         let volume = if let Some(key) = object.key_of(&PODS) {
             let pod = pods.get(&key)?;
             let volumes = self.caches.volumes_of_pod(&pod);
-            let awaited = |volume: &&VolumeName| is_awaited(&self.caches.observe_now(volume), &pod.node);
+            let awaited = |volume: &&VolumeName| is_awaited(&self.caches.observe(volume), &pod.node);
             volumes.iter().find(awaited).or_else(|| volumes.first())?.clone()
         } else if let Some(key) = object.key_of(&PERSISTENT_VOLUMES) {
             persistent_volumes.get(&key)?.spec.as_ref()?.volume.clone()
@@ -118,7 +120,7 @@ impl Controller for VolumeController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let observed = self.caches.observe_now(&VolumeName::of_key(key));
+        let observed = self.caches.observe(&VolumeName::of_key(key));
         vec![plan(&observed, self.config).stage()]
     }
 }

@@ -96,7 +96,7 @@ fn totals(caches: &Caches) -> BTreeMap<String, Totals> {
     let mut totals: BTreeMap<String, Totals> = BTreeMap::new();
     for volume in caches.volumes_of_all() {
         let Some(plugin) = volume.plugin_name() else { continue };
-        let Totals { desired, actual } = Totals::of(&caches.observe_now(&volume));
+        let Totals { desired, actual } = Totals::of(&caches.observe(&volume));
         if desired + actual > 0 {
             let total = totals.entry(plugin).or_default();
             (total.desired, total.actual) = (total.desired + desired, total.actual + actual);

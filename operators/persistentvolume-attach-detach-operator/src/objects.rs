@@ -9,19 +9,12 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
-use shared::api::resource::Resource;
+use shared::api::resource::{CSI_DRIVERS, PERSISTENT_VOLUME_CLAIMS, Resource};
 use shared::api::time::Time;
 use shared::api::volume_name::CsiSource;
 
 use volume::VolumeName;
 
-/// `v1` `PersistentVolumeClaim`.
-pub const PERSISTENT_VOLUME_CLAIMS: Resource =
-    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
-/// `v1` `PersistentVolume`.
-pub const PERSISTENT_VOLUMES: Resource = Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes");
-/// `storage.k8s.io/v1` `CSIDriver`.
-pub const CSI_DRIVERS: Resource = Resource::cluster_scoped("storage.k8s.io", "v1", "CSIDriver", "csidrivers");
 /// `storage.k8s.io/v1` `VolumeAttachment`.
 pub const VOLUME_ATTACHMENTS: Resource =
     Resource::cluster_scoped("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments");

@@ -10,6 +10,7 @@ use std::time::Instant;
 use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind, ObjectReference};
+use shared::api::pod::volume::VolumeClaim;
 use shared::api::resource::NODES;
 use shared::api::time::Time;
 use shared::following::cache::{Cache, Change, IndexId, IndexValue};
@@ -21,7 +22,7 @@ use shared::working::control::{Control, Selection};
 
 use crate::memory::{Memory, Remembered, Report};
 use crate::objects::node::Node;
-use crate::objects::pod::{ClaimVolume, Pod};
+use crate::objects::pod::Pod;
 use crate::objects::volume::{PersistentVolume, Plugin, Spec, VolumeName};
 use crate::objects::{CsiDriver, PersistentVolumeClaim, Source, VOLUME_ATTACHMENTS, VolumeAttachment};
 
@@ -188,9 +189,10 @@ impl Caches {
         (caches, informers)
     }
 
-    /// Reads a volume on every node. `at` is the time up to which the memory counts.
-    pub fn observe(&self, volume: &VolumeName, at: Instant) -> Observed {
-        let mut uses = self.uses(volume);
+    /// Reads a volume on every node.
+    pub fn observe(&self, volume: &VolumeName) -> Observed {
+        let at = instant();
+        let mut uses = self.uses(volume, None);
         let attached = self.attachments(volume).into_iter().map(|attachment| attachment.node.clone());
         let reporting = self.nodes.by_index(self.indices.nodes_by_reported, &IndexValue::Text(volume.text().clone()));
         let reporting = reporting.into_iter().map(|node| Text::new(node.metadata.name()));
@@ -230,23 +232,27 @@ impl Caches {
         self.persistent_volumes.by_index(self.indices.persistent_volumes_by_volume, &value)
     }
 
-    /// The active pods that have this volume, by node.
-    fn uses(&self, volume: &VolumeName) -> BTreeMap<Text, Vec<Use>> {
+    /// The active pods that have this volume, by node: by each, or by this one alone.
+    fn uses(&self, volume: &VolumeName, on: Option<&Text>) -> BTreeMap<Text, Vec<Use>> {
         let mut uses: BTreeMap<Text, Vec<Use>> = BTreeMap::new();
         if !self.can_attach(volume) {
             return uses;
         }
+        let active_pods = |index, value: &IndexValue| {
+            let mut pods = self.pods.by_index(index, value);
+            pods.retain(|pod| pod.is_active() && on.is_none_or(|node| pod.node == *node));
+            pods
+        };
         for persistent in self.volumes(volume) {
             let Some(claim) = &persistent.claim else { continue };
-            for pod in self.pods.by_index(self.indices.pods_by_claim, &(&claim.key).into()) {
+            for pod in active_pods(self.indices.pods_by_claim, &(&claim.key).into()) {
                 if let Some(used) = self.used(&pod, &persistent) {
                     uses.entry(pod.node.clone()).or_default().push(used);
                 }
             }
         }
-        for pod in self.pods.by_index(self.indices.pods_by_inline, &IndexValue::Text(volume.text().clone())) {
-            let spec = pod.inline.iter().find(|spec| spec.volume == *volume);
-            if let Some(spec) = spec.filter(|_| pod.is_active()) {
+        for pod in active_pods(self.indices.pods_by_inline, &IndexValue::Text(volume.text().clone())) {
+            if let Some(spec) = pod.inline.iter().find(|spec| spec.volume == *volume) {
                 uses.entry(pod.node.clone()).or_default().push(self.use_of(&pod, spec, true));
             }
         }
@@ -263,14 +269,11 @@ impl Caches {
     /// until it ends, whatever becomes of its claim meanwhile.
     fn used(&self, pod: &Pod, persistent: &PersistentVolume) -> Option<Use> {
         let (spec, claim) = (persistent.spec.as_ref()?, persistent.claim.as_ref()?);
-        let volume = pod.claims.iter().find(|volume| pod.claim_key(volume) == claim.key)?;
-        if !pod.is_active() {
-            return None;
-        }
+        let named = pod.claims.iter().find(|named| pod.claim_key(named) == claim.key)?;
         let existing = self.persistent_volume_claims.get(&claim.key);
         let is_bound = match &existing {
             None => false,
-            Some(existing) if existing.metadata.uid != claim.uid || !is_for(existing, pod, volume) => return None,
+            Some(existing) if existing.metadata.uid != claim.uid || !is_for(existing, pod, named) => return None,
             Some(existing) => *existing.volume == *persistent.metadata.name(),
         };
         Some(self.use_of(pod, spec, is_bound))
@@ -296,13 +299,13 @@ impl Caches {
     }
 
     /// Reads a node with its volumes.
-    pub fn observe_node(&self, key: &Key, at: Instant) -> ObservedNode {
-        let (name, node) = (Text::new(key.name()), self.nodes.get(key));
+    pub fn observe_node(&self, key: &Key) -> ObservedNode {
+        let (name, node, at) = (Text::new(key.name()), self.nodes.get(key), instant());
         let mut volumes: BTreeSet<VolumeName> = self.memory.volumes_on(&name).into_iter().collect();
         volumes.extend(node.iter().flat_map(|node| node.attached.iter().map(|attached| attached.name.clone())));
         volumes.extend(self.volumes_of_pods_on(&name));
         let places = volumes.into_iter().map(|volume| {
-            let uses = self.uses(&volume).remove(&name).unwrap_or_default();
+            let uses = self.uses(&volume, Some(&name)).remove(&name).unwrap_or_default();
             let place = self.place(&volume, name.clone(), uses, at);
             (volume, place)
         });
@@ -322,9 +325,10 @@ impl Caches {
         claimed.chain(pod.inline.iter().map(|spec| spec.volume.clone())).collect()
     }
 
-    /// Follows all pods while a node has a volume that no PersistentVolume explains: no selector finds pods by the volumes
-    /// of their own specs, and their kubelet says that it uses one before it is attached.
+    /// Follows all pods while a node uses or reports a volume without a PersistentVolume. A pod's own spec may define it,
+    /// and no selector finds such a pod. Its kubelet says that it uses the volume before it waits for the attachment.
     pub(crate) fn note_inline(&self, change: Change<'_, Node>) {
+        // Before the PersistentVolumes are listed, no volume seems to have one.
         if !self.persistent_volumes.progress().synced {
             return;
         }
@@ -375,10 +379,6 @@ impl Caches {
         attachments.iter().filter_map(|attachment| self.volume_of(attachment)).collect()
     }
 
-    pub(crate) fn observe_now(&self, volume: &VolumeName) -> Observed {
-        self.observe(volume, instant())
-    }
-
     /// The names of all volumes that have a PersistentVolume or are reported by a node.
     pub(crate) fn volumes_of_all(&self) -> BTreeSet<VolumeName> {
         let (volumes, nodes) = (self.persistent_volumes.all(), self.nodes.all());
@@ -419,7 +419,7 @@ impl Caches {
                 attachments.insert(place.node, read_attachment(control, &key).await?);
             }
         }
-        let mut observed = self.observe(&volume, instant());
+        let mut observed = self.observe(&volume);
         for place in &mut observed.places {
             place.live = nodes.get(&place.node).copied();
             if let Some(attachment) = attachments.remove(&place.node).filter(|_| place.is_unseen()) {
@@ -449,8 +449,8 @@ async fn read_attachment(control: &Control, key: &Key) -> anyhow::Result<Option<
 }
 
 /// Whether a claim is the one that a pod's volume names: an ephemeral one belongs to the pod.
-fn is_for(claim: &PersistentVolumeClaim, pod: &Pod, volume: &ClaimVolume) -> bool {
-    !volume.is_ephemeral || claim.metadata.is_controlled_by(pod.metadata.uid)
+fn is_for(claim: &PersistentVolumeClaim, pod: &Pod, named: &VolumeClaim) -> bool {
+    !named.is_ephemeral || claim.metadata.is_controlled_by(pod.metadata.uid)
 }
 
 impl Place {
@@ -466,7 +466,7 @@ impl Place {
 
     /// Whether only a live read can tell that there is a VolumeAttachment: it was requested, the answer may be lost, and
     /// the cache does not show it.
-    pub fn is_unseen(&self) -> bool {
+    pub const fn is_unseen(&self) -> bool {
         self.remembered.is_requested && self.attachment.is_none()
     }
 

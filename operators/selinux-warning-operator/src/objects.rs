@@ -7,17 +7,7 @@ pub mod volume;
 use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
-use shared::api::resource::Resource;
-
-/// `v1` `PersistentVolumeClaim`.
-pub const PERSISTENT_VOLUME_CLAIMS: Resource =
-    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
-
-/// `v1` `PersistentVolume`.
-pub const PERSISTENT_VOLUMES: Resource = Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes");
-
-/// `storage.k8s.io/v1` `CSIDriver`.
-pub const CSI_DRIVERS: Resource = Resource::cluster_scoped("storage.k8s.io", "v1", "CSIDriver", "csidrivers");
+use shared::api::resource::{CSI_DRIVERS, PERSISTENT_VOLUME_CLAIMS};
 
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawClaim")]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind, ObjectReference};
 use shared::api::pod::LIVE;
+use shared::api::pod::volume::VolumeClaim;
 use shared::following::cache::{Cache, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder};
 
@@ -121,8 +122,7 @@ impl Caches {
         let claimed = match source {
             PodSource::Disk(disk) => return self.disk(pod, disk),
             PodSource::Other => return State::Other,
-            PodSource::Claim(name) => self.volume(pod, name, false),
-            PodSource::OwnClaim(name) => self.volume(pod, name, true),
+            PodSource::Claim(claim) => self.volume(pod, claim),
         };
         match claimed {
             Ok(volume) => match &volume.source {
@@ -135,13 +135,14 @@ impl Caches {
     }
 
     /// Upstream: `createInTreeVolumeSpec`, `pkg/controller/volume/attachdetach/util/util.go`.
-    fn volume(&self, pod: &Pod, claim: &str, is_own: bool) -> Result<Arc<PersistentVolume>, Unbound> {
+    fn volume(&self, pod: &Pod, claim: &VolumeClaim) -> Result<Arc<PersistentVolume>, Unbound> {
+        let VolumeClaim { name: claim, is_ephemeral } = claim;
         let key = Key::new(pod.metadata.namespace(), claim);
-        let found = self.persistent_volume_claims.get(&key).ok_or_else(|| Unbound::NoClaim(claim.into()))?;
-        if is_own && !found.metadata.is_controlled_by(pod.metadata.uid) {
-            return Err(Unbound::NotItsOwn(claim.into()));
+        let found = self.persistent_volume_claims.get(&key).ok_or_else(|| Unbound::NoClaim(claim.clone()))?;
+        if *is_ephemeral && !found.metadata.is_controlled_by(pod.metadata.uid) {
+            return Err(Unbound::NotItsOwn(claim.clone()));
         }
-        let name = found.volume.clone().ok_or_else(|| Unbound::NotBound(claim.into()))?;
+        let name = found.volume.clone().ok_or_else(|| Unbound::NotBound(claim.clone()))?;
         let volume = self.persistent_volumes.get(&Key::new("", &name));
         let volume = volume.ok_or_else(|| Unbound::NoVolume(name.clone()))?;
         let is_bound = volume.claim.as_ref().is_some_and(|(_, uid)| *uid == found.metadata.uid);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use selinux_warning_operator::controller::SelinuxWarningOperator;
-use selinux_warning_operator::objects::CSI_DRIVERS;
 use serde_json::{Value, json};
+use shared::api::resource::CSI_DRIVERS;
 use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, the_first_one_waits};
 use shared::testing::running::Step::{Do, Pass};

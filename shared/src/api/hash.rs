@@ -35,7 +35,8 @@ pub fn fnv1a_128_after(hash: u128, bytes: impl IntoIterator<Item = u8>) -> u128 
 /// SHA-256, in hexadecimal digits.
 pub fn sha256_hex(text: &str) -> String {
     let digest = digest(&SHA256, text.as_bytes());
-    digest.as_ref().iter().fold(String::with_capacity(64), |hex, byte| hex + &format!("{byte:02x}"))
+    let digits = digest.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 /// Text in an alphabet without vowels and look-alikes, so that it spells no word; of digits no two become the same.

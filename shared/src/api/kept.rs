@@ -4,6 +4,7 @@
 //! a template, is read live when a write needs it. Left out: that read, which is
 //! [`crate::controllers::live_spec`]'s, and JSON that decisions need, such as selectors.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use ring::digest::{SHA256, digest};
@@ -24,6 +25,11 @@ impl Digest {
         let mut sha256 = [0; 32];
         sha256.copy_from_slice(digest(&SHA256, text.as_bytes()).as_ref());
         Self { sha256, bytes: text.len() }
+    }
+
+    /// A text of at most this many bytes, or in its place the digest.
+    pub fn abridge(text: &str, bytes_max: usize) -> Cow<'_, str> {
+        if text.len() <= bytes_max { Cow::Borrowed(text) } else { Cow::Owned(format!("{:?}", Self::of(text))) }
     }
 }
 
@@ -113,5 +119,6 @@ mod tests {
         let text = "3 bytes, sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(format!("{digest:?}"), text);
         assert_ne!(digest, Digest::of("abd"));
+        assert_eq!((&*Digest::abridge("abc", 3), &*Digest::abridge("abc", 2)), ("abc", text));
     }
 }

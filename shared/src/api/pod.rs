@@ -10,6 +10,7 @@ pub mod disruption;
 pub mod group;
 pub mod ranking;
 pub mod rejection;
+pub mod volume;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -114,6 +114,12 @@ pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "c
 pub const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
 pub const CERTIFICATE_SIGNING_REQUESTS: Resource =
     Resource::cluster_scoped("certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests");
+/// `v1` `PersistentVolume`.
+pub const PERSISTENT_VOLUMES: Resource = Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes");
+/// `v1` `PersistentVolumeClaim`.
+pub const PERSISTENT_VOLUME_CLAIMS: Resource =
+    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
+pub const CSI_DRIVERS: Resource = Resource::cluster_scoped("storage.k8s.io", "v1", "CSIDriver", "csidrivers");
 pub const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
 /// `scheduling.k8s.io/v1alpha2` `PodGroup`, the version that upstream uses.
 pub const POD_GROUPS: Resource = Resource::namespaced("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups");

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::NODES;
-use shared::transport::clock::instant;
 use shared::working::context::ControllerContext;
 use shared::working::decisions::stage;
 use shared::working::worker::{Controller, Requeue};
@@ -23,7 +22,7 @@ pub(super) struct NodeController {
 
 impl Controller for NodeController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let plan = plan_node(&self.caches.observe_node(key, instant()), self.config);
+        let plan = plan_node(&self.caches.observe_node(key), self.config);
         self.ctx.decide(key, &plan);
         self.writer.apply_node(key, plan).await?;
         Ok(Requeue::Done)
@@ -34,6 +33,6 @@ impl Controller for NodeController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        vec![stage(&plan_node(&self.caches.observe_node(key, instant()), self.config))]
+        vec![stage(&plan_node(&self.caches.observe_node(key), self.config))]
     }
 }

@@ -11,11 +11,10 @@ use shared::api::csi_translation::{self, IN_TREE_PLUGINS, InlineVolume};
 use shared::api::hash::sha256_hex;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, Uid, null_as_default};
+use shared::api::resource::PERSISTENT_VOLUMES;
 use shared::api::volume_name::{
     CSI_PLUGIN, CSI_SEPARATOR, CsiSource, FC_PLUGIN, FcSource, ISCSI_PLUGIN, IscsiSource, csi_volume,
 };
-
-use super::PERSISTENT_VOLUMES;
 
 /// What a key escapes: a slash would end its namespace.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'/').add(b'%');
@@ -145,24 +144,23 @@ const NAME_BYTES_MAX: usize = 4096;
 impl Spec {
     fn new(
         volume: VolumeName,
-        name: &str,
+        name: Text,
         allows_multi_attach: bool,
         inline: Option<InlineVolume>,
     ) -> Option<Arc<Self>> {
         let is_name = volume.0.len() <= NAME_BYTES_MAX;
-        is_name.then(|| Arc::new(Self { volume, name: Text::new(name), allows_multi_attach, inline }))
+        is_name.then(|| Arc::new(Self { volume, name, allows_multi_attach, inline }))
     }
 
     /// A volume of a pod's own spec whose in-tree plugin a CSI driver has replaced.
     pub(super) fn inline(inline: InlineVolume) -> Option<Arc<Self>> {
-        let spec: RawSpec = serde_json::from_str(inline.spec().get()).ok()?;
         let volume = VolumeName::csi(inline.driver(), inline.volume_handle());
-        let name = inline.name.clone();
-        Self::new(volume, &name, allows_multi_attach(&spec.access_modes), Some(inline))
+        let (name, allows_multi_attach) = (Text::new(&inline.name), is_for_many(inline.access_mode()));
+        Self::new(volume, name, allows_multi_attach, Some(inline))
     }
 
     /// A volume of a pod's own spec that its node attaches. Nothing says whether several nodes may have it.
-    pub(super) fn of_node(volume: &str, name: &str) -> Option<Arc<Self>> {
+    pub(super) fn of_node(volume: &str, name: Text) -> Option<Arc<Self>> {
         Self::new(VolumeName::new(volume), name, true, None)
     }
 }
@@ -196,10 +194,13 @@ struct RawClaimRef {
     uid: Uid,
 }
 
-/// Access modes that allow several nodes. Without any mode nothing is known, and the driver decides.
+/// Whether access modes allow several nodes. Without any mode nothing is known, and the driver decides.
 fn allows_multi_attach(access_modes: &[Text]) -> bool {
-    let is_for_many = |mode: &Text| ["ReadWriteMany", "ReadOnlyMany"].contains(&mode.as_str());
-    access_modes.is_empty() || access_modes.iter().any(is_for_many)
+    access_modes.is_empty() || access_modes.iter().any(|mode| is_for_many(mode))
+}
+
+fn is_for_many(access_mode: &str) -> bool {
+    ["ReadWriteMany", "ReadOnlyMany"].contains(&access_mode)
 }
 
 impl From<RawVolume> for PersistentVolume {
@@ -209,7 +210,7 @@ impl From<RawVolume> for PersistentVolume {
         let volume = csi.or_else(|| fc?.volume()).or_else(|| iscsi.map(|iscsi| iscsi.volume()));
         let spec = volume.and_then(|volume| {
             let allows_multi_attach = allows_multi_attach(&access_modes);
-            Spec::new(VolumeName::new(&volume), metadata.name(), allows_multi_attach, None)
+            Spec::new(VolumeName::new(&volume), Text::new(metadata.name()), allows_multi_attach, None)
         });
         let claim =
             claim_ref.map(|RawClaimRef { namespace, name, uid }| Claim { key: Key::new(&namespace, &name), uid });

@@ -2,6 +2,7 @@
 //!
 //! Upstream: `pkg/controller/volume/selinuxwarning/translator` and `internal/parse` beside it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
@@ -67,8 +68,12 @@ impl Label {
     }
 }
 
-fn abridged(part: &str) -> String {
-    if part.len() <= PART_BYTES_MAX { part.to_owned() } else { format!("{:?}", Digest::of(part)).replace(':', "=") }
+/// A colon would end the part.
+fn abridged(part: &str) -> Cow<'_, str> {
+    match Digest::abridge(part, PART_BYTES_MAX) {
+        Cow::Owned(digest) => Cow::Owned(digest.replace(':', "=")),
+        whole @ Cow::Borrowed(_) => whole,
+    }
 }
 
 impl fmt::Debug for Label {

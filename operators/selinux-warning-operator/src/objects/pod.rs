@@ -6,13 +6,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
-use shared::api::csi_translation::{
-    AwsElasticBlockStore, AzureDisk, AzureFile, Cinder, GcePersistentDisk, InTreeSource, PortworxVolume, VsphereVolume,
-};
-use shared::api::names::ephemeral_claim_name;
 use shared::api::object::{Key, Meta};
+use shared::api::pod::volume::{PodVolume, Source, VolumeClaim};
 use shared::api::resource::PODS;
-use shared::api::volume_name::{FcSource, IscsiSource};
 
 use super::label::{ChangePolicy, Label, SeLinuxOptions};
 use super::volume::Disk;
@@ -44,13 +40,21 @@ pub enum VolumeLabel {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PodSource {
-    /// A claim of this name.
-    Claim(Box<str>),
-    /// The claim of this name that is made for the pod.
-    OwnClaim(Box<str>),
+    Claim(VolumeClaim),
     Disk(Disk),
     /// No kubelet mounts it with a label.
     Other,
+}
+
+impl PodSource {
+    fn of(source: Source) -> Self {
+        match source {
+            Source::Claim(claim) => Self::Claim(claim),
+            Source::Csi(volume) => Self::Disk((*volume).into()),
+            Source::OfNode(name) => Self::Disk(Disk::of_node(&name)),
+            Source::Other => Self::Other,
+        }
+    }
 }
 
 impl Volume {
@@ -73,11 +77,10 @@ impl Pod {
 
     /// The keys of the claims that its volumes name.
     pub fn claim_keys(&self) -> impl Iterator<Item = Key> {
-        let names = self.volumes.iter().filter_map(|volume| match &volume.source {
-            PodSource::Claim(name) | PodSource::OwnClaim(name) => Some(name),
+        self.volumes.iter().filter_map(|volume| match &volume.source {
+            PodSource::Claim(claim) => Some(Key::new(self.metadata.namespace(), &claim.name)),
             PodSource::Disk(_) | PodSource::Other => None,
-        });
-        names.map(|name| Key::new(self.metadata.namespace(), name))
+        })
     }
 }
 
@@ -93,7 +96,7 @@ struct Raw<'a> {
 struct RawSpec<'a> {
     security_context: Option<RawPodSecurityContext>,
     #[serde(borrow)]
-    volumes: Option<Vec<RawVolume<'a>>>,
+    volumes: Option<Vec<PodVolume<'a>>>,
     #[serde(borrow)]
     init_containers: Option<Vec<RawContainer<'a>>>,
     #[serde(borrow)]
@@ -133,71 +136,6 @@ struct RawMount<'a> {
     name: Cow<'a, str>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawVolume<'a> {
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    persistent_volume_claim: Option<RawClaim<'a>>,
-    #[serde(default)]
-    ephemeral: Option<serde::de::IgnoredAny>,
-    #[serde(default)]
-    iscsi: Option<IscsiSource>,
-    #[serde(default)]
-    fc: Option<FcSource>,
-    #[serde(default)]
-    aws_elastic_block_store: Option<AwsElasticBlockStore>,
-    #[serde(default)]
-    azure_disk: Option<AzureDisk>,
-    #[serde(default)]
-    azure_file: Option<AzureFile>,
-    #[serde(default)]
-    cinder: Option<Cinder>,
-    #[serde(default)]
-    gce_persistent_disk: Option<GcePersistentDisk>,
-    #[serde(default)]
-    portworx_volume: Option<PortworxVolume>,
-    #[serde(default)]
-    vsphere_volume: Option<VsphereVolume>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawClaim<'a> {
-    #[serde(borrow, default)]
-    claim_name: Cow<'a, str>,
-}
-
-impl RawVolume<'_> {
-    fn in_tree_source(&mut self) -> Option<InTreeSource> {
-        let aws = self.aws_elastic_block_store.take().map(InTreeSource::AwsElasticBlockStore);
-        aws.or_else(|| self.azure_disk.take().map(InTreeSource::AzureDisk))
-            .or_else(|| self.azure_file.take().map(InTreeSource::AzureFile))
-            .or_else(|| self.cinder.take().map(InTreeSource::Cinder))
-            .or_else(|| self.gce_persistent_disk.take().map(InTreeSource::GcePersistentDisk))
-            .or_else(|| self.portworx_volume.take().map(InTreeSource::PortworxVolume))
-            .or_else(|| self.vsphere_volume.take().map(InTreeSource::VsphereVolume))
-    }
-
-    /// None if it has an in-tree source that its driver does not take: no kubelet mounts it.
-    ///
-    /// Upstream: `CreateVolumeSpec`, `pkg/controller/volume/attachdetach/util/util.go`.
-    fn source(mut self, pod: &Key) -> Option<PodSource> {
-        if let Some(claim) = &self.persistent_volume_claim {
-            return Some(PodSource::Claim(Box::from(&*claim.claim_name)));
-        }
-        if self.ephemeral.is_some() {
-            return Some(PodSource::OwnClaim(ephemeral_claim_name(pod.name(), &self.name).into()));
-        }
-        if let Some(source) = self.in_tree_source() {
-            return source.inline(&self.name, pod.namespace()).ok().map(|volume| PodSource::Disk(volume.into()));
-        }
-        let disk = Disk::of_node(self.iscsi.as_ref(), self.fc.as_ref());
-        Some(disk.map_or(PodSource::Other, PodSource::Disk))
-    }
-}
-
 /// The label of each mounted volume, by the volume's name.
 ///
 /// Upstream: `GetPodVolumeNames`, `pkg/volume/util/util.go`, with `DetermineEffectiveSecurityContext`: a container's
@@ -231,10 +169,10 @@ impl<'de> Deserialize<'de> for Pod {
         let RawPodSecurityContext { options, policy } = security_context.unwrap_or_default();
         let containers = [init_containers, containers, ephemeral_containers].map(Option::unwrap_or_default);
         let labels = labels(containers.iter().flatten(), options.as_ref());
-        let volume = |volume: RawVolume<'_>| {
+        let volume = |volume: PodVolume<'_>| {
             let label = labels.get(&*volume.name)?.clone();
             let name = Box::from(&*volume.name);
-            let source = volume.source(&metadata.key)?;
+            let source = PodSource::of(volume.source(&metadata.key).ok()?);
             let matters = source != PodSource::Other || label == VolumeLabel::Several;
             matters.then_some(Volume { name, label, source })
         };

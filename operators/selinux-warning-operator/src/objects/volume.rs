@@ -6,9 +6,8 @@ use shared::api::csi_translation::{InlineVolume, persistent_volume};
 use shared::api::intern::Text;
 use shared::api::kept::Digest;
 use shared::api::object::{Key, Meta, Uid, null_as_default};
+use shared::api::resource::PERSISTENT_VOLUMES;
 use shared::api::volume_name::{CsiSource, FcSource, IscsiSource, csi_volume};
-
-use super::PERSISTENT_VOLUMES;
 
 /// A name above this many bytes is replaced by its digest.
 const NAME_BYTES_MAX: usize = 1024;
@@ -22,21 +21,19 @@ pub struct Disk {
 }
 
 impl Disk {
-    fn new(name: String, driver: Option<&str>) -> Self {
-        let name = if name.len() <= NAME_BYTES_MAX { name } else { format!("{:?}", Digest::of(&name)) };
-        Self { name: Text::new(&name), driver: driver.map(Text::new) }
+    fn new(name: &str, driver: Option<&str>) -> Self {
+        Self { name: Text::new(&Digest::abridge(name, NAME_BYTES_MAX)), driver: driver.map(Text::new) }
     }
 
-    /// None of any other source.
-    pub(super) fn of_node(iscsi: Option<&IscsiSource>, fc: Option<&FcSource>) -> Option<Self> {
-        let name = iscsi.map(IscsiSource::volume).or_else(|| fc?.volume())?;
-        Some(Self::new(name, None))
+    /// A volume of a plugin that nodes attach by themselves.
+    pub(super) fn of_node(name: &str) -> Self {
+        Self::new(name, None)
     }
 }
 
 impl From<InlineVolume> for Disk {
     fn from(volume: InlineVolume) -> Self {
-        Self::new(csi_volume(volume.driver(), volume.volume_handle()), Some(volume.driver()))
+        Self::new(&csi_volume(volume.driver(), volume.volume_handle()), Some(volume.driver()))
     }
 }
 
@@ -92,8 +89,9 @@ impl TryFrom<Box<RawValue>> for PersistentVolume {
         let Raw { metadata, spec } = serde_json::from_str(translated.as_deref().unwrap_or(&json).get())?;
         let RawSpec { claim_ref, csi, iscsi, fc } = spec;
         let claim = claim_ref.and_then(|claim| Some((Key::new(&claim.namespace, &claim.name), claim.uid?)));
-        let csi = csi.map(|csi| Disk::new(csi.volume(), Some(&csi.driver)));
-        let disk = csi.or_else(|| Disk::of_node(iscsi.as_ref(), fc.as_ref()));
+        let csi = csi.map(|csi| Disk::new(&csi.volume(), Some(&csi.driver)));
+        let of_node = || fc.and_then(|fc| fc.volume()).or_else(|| iscsi.map(|iscsi| iscsi.volume()));
+        let disk = csi.or_else(|| of_node().map(|name| Disk::of_node(&name)));
         let source = match translated {
             Ok(_) => disk.map_or(Source::Other, Source::Disk),
             Err(error) => Source::Invalid(error.to_string().into()),

@@ -167,6 +167,11 @@ impl InlineVolume {
         &self.source.volume_handle
     }
 
+    /// The only one.
+    pub const fn access_mode(&self) -> &'static str {
+        self.access_mode
+    }
+
     /// The spec of the PersistentVolume.
     pub fn spec(&self) -> Box<RawValue> {
         let Self { name: _, source, access_mode } = self;
@@ -203,20 +208,16 @@ impl InTreeSource {
                 format!("{driver}-{handle}")
             }
         };
-        let is_read_only = match self {
-            Self::GcePersistentDisk(disk) => disk.read_only,
-            Self::PortworxVolume(volume) => volume.read_only,
+        let access_mode = match self {
+            Self::AzureFile(_) => READ_WRITE_MANY,
+            Self::GcePersistentDisk(GcePersistentDisk { read_only: true, .. })
+            | Self::PortworxVolume(PortworxVolume { read_only: true, .. }) => READ_ONLY_MANY,
             Self::AwsElasticBlockStore(_)
             | Self::AzureDisk(_)
-            | Self::AzureFile(_)
             | Self::Cinder(_)
-            | Self::VsphereVolume(_) => false,
-        };
-        let is_shared = matches!(self, Self::AzureFile(_));
-        let access_mode = match is_read_only {
-            _ if is_shared => READ_WRITE_MANY,
-            true => READ_ONLY_MANY,
-            false => READ_WRITE_ONCE,
+            | Self::GcePersistentDisk(_)
+            | Self::PortworxVolume(_)
+            | Self::VsphereVolume(_) => READ_WRITE_ONCE,
         };
         Ok(InlineVolume { name, source, access_mode })
     }
