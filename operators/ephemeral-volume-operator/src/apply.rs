@@ -4,12 +4,13 @@ use std::fmt::Display;
 
 use anyhow::{Context, anyhow};
 use shared::api::object::{Key, ObjectReference};
+use shared::api::resource::PERSISTENT_VOLUME_CLAIMS;
 use shared::transport::api_error::ApiError;
 use shared::working::context::ControllerContext;
 use shared::working::events::PlannedEvent;
 
 use crate::metrics::ClaimMetrics;
-use crate::objects::{FAILED_BINDING, PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim};
+use crate::objects::{FAILED_BINDING, PersistentVolumeClaim};
 use crate::plan::{Clash, NewClaim, Plan};
 
 pub(crate) struct Writer {

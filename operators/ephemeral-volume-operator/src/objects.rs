@@ -4,11 +4,7 @@ pub mod pod;
 
 use serde::Deserialize;
 use shared::api::object::Meta;
-use shared::api::resource::Resource;
-
-/// `v1` `PersistentVolumeClaim`.
-pub const PERSISTENT_VOLUME_CLAIMS: Resource =
-    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
+use shared::api::resource::PERSISTENT_VOLUME_CLAIMS;
 
 /// Upstream: `FailedBinding`, `pkg/controller/volume/events/event.go`.
 pub const FAILED_BINDING: &str = "FailedBinding";

@@ -3,12 +3,13 @@
 use anyhow::{Context, anyhow};
 use shared::api::csi_translation::InTreePlugin;
 use shared::api::object::{Kind, ObjectReference};
+use shared::api::resource::PERSISTENT_VOLUME_CLAIMS;
 use shared::transport::api_error::ResultExt;
 use shared::working::context::ControllerContext;
 use shared::working::control::{Patch, Preconditions};
 use shared::working::events::PlannedEvent;
 
-use crate::objects::{EXTERNAL_EXPANDING, PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim};
+use crate::objects::{EXTERNAL_EXPANDING, PersistentVolumeClaim};
 use crate::plan::Plan;
 use crate::status::resizer;
 

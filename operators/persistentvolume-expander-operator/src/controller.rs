@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
+use shared::api::resource::PERSISTENT_VOLUME_CLAIMS;
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
 use shared::working::queue::Backoff;
@@ -14,7 +15,6 @@ use shared::working::worker::{Controller, Requeue};
 use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
-use crate::objects::PERSISTENT_VOLUME_CLAIMS;
 use crate::observe::{Caches, Informers, live_volume};
 use crate::plan::{Next, plan};
 use changes::claim_changed;

@@ -7,13 +7,7 @@ use serde::de::IgnoredAny;
 use shared::api::csi_translation::InTreePlugin;
 use shared::api::object::{Meta, Uid, null_as_default};
 use shared::api::quantity::Quantity;
-use shared::api::resource::Resource;
-
-/// `v1` `PersistentVolumeClaim`.
-pub const PERSISTENT_VOLUME_CLAIMS: Resource =
-    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
-/// `v1` `PersistentVolume`.
-pub const PERSISTENT_VOLUMES: Resource = Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes");
+use shared::api::resource::{PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES};
 
 /// The annotation of a claim that names who expands its volume.
 ///

@@ -2,11 +2,8 @@
 
 use serde::Deserialize;
 use shared::api::object::{Key, Meta, null_as_default};
-use shared::api::resource::Resource;
+use shared::api::resource::PERSISTENT_VOLUMES;
 use shared::controllers::protection::Protection;
-
-/// `v1` `PersistentVolume`.
-pub const PERSISTENT_VOLUMES: Resource = Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes");
 
 /// The finalizer of a PersistentVolume.
 ///

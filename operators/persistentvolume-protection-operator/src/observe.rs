@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use shared::api::object::Key;
+use shared::api::resource::PERSISTENT_VOLUMES;
 use shared::following::cache::Cache;
 use shared::following::informer::{Informer, InformerBuilder};
 use shared::transport::api_error::ResultExt;
 use shared::working::control::Control;
 
-use crate::objects::{LiveVolume, PERSISTENT_VOLUMES, PersistentVolume};
+use crate::objects::{LiveVolume, PersistentVolume};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {

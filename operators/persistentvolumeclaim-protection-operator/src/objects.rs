@@ -4,12 +4,8 @@ pub mod pod;
 
 use serde::Deserialize;
 use shared::api::object::Meta;
-use shared::api::resource::Resource;
+use shared::api::resource::PERSISTENT_VOLUME_CLAIMS;
 use shared::controllers::protection::{Protected, Protection};
-
-/// `v1` `PersistentVolumeClaim`.
-pub const PERSISTENT_VOLUME_CLAIMS: Resource =
-    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
 
 /// The finalizer of a PersistentVolumeClaim.
 ///

@@ -27,9 +27,6 @@ pub use shared::controllers::revisions::REVISION_LABEL;
 use shared::controllers::revisions::data::{Numbers, kept};
 
 pub const STATEFUL_SETS: Resource = Resource::namespaced("apps", "v1", "StatefulSet", "statefulsets");
-/// `v1` `PersistentVolumeClaim`.
-pub const PERSISTENT_VOLUME_CLAIMS: Resource =
-    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
 pub const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
 pub const POD_INDEX_LABEL: &str = "apps.kubernetes.io/pod-index";
 /// The annotation by which a StatefulSet asks that pods which keep it stuck are replaced. It is this operator's own:

@@ -3,18 +3,11 @@
 use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
-use shared::api::resource::Resource;
+use shared::api::resource::{PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Resource};
 use shared::controllers::protection::{Protected, Protection};
 
 pub const VOLUME_ATTRIBUTES_CLASSES: Resource =
     Resource::cluster_scoped("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses");
-
-/// `v1` `PersistentVolume`.
-pub const PERSISTENT_VOLUMES: Resource = Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes");
-
-/// `v1` `PersistentVolumeClaim`.
-pub const PERSISTENT_VOLUME_CLAIMS: Resource =
-    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
 
 /// The finalizer of a VolumeAttributesClass.
 ///

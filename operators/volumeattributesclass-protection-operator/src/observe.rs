@@ -9,6 +9,7 @@ use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::{Key, Meta};
+use shared::api::resource::{PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES};
 use shared::controllers::protection::observe::{self, UserCaches};
 use shared::controllers::protection::users::{self, Words};
 use shared::following::answers::Answers;
@@ -17,9 +18,7 @@ use shared::following::informer::{Informer, InformerBuilder};
 use shared::transport::client::Accept;
 use shared::working::control::{Control, Selection};
 
-use crate::objects::{
-    PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PersistentVolume, PersistentVolumeClaim, VolumeAttributesClass,
-};
+use crate::objects::{PersistentVolume, PersistentVolumeClaim, VolumeAttributesClass};
 
 pub type Observed = observe::Observed<VolumeAttributesClass, Users>;
 

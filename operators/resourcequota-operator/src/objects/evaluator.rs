@@ -7,14 +7,10 @@
 use std::fmt;
 
 use shared::api::intern::Text;
-use shared::api::resource::{PODS, Resource};
+use shared::api::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource};
 
 /// `v1` `Service`.
 const SERVICES: Resource = Resource::namespaced("", "v1", "Service", "services");
-/// `v1` `PersistentVolumeClaim`.
-const PERSISTENT_VOLUME_CLAIMS: Resource =
-    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
-
 /// The end of a limit's name for the devices of one class.
 pub const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
 /// The end of a limit's name for the claims of one storage class.

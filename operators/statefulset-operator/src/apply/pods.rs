@@ -7,7 +7,7 @@
 use anyhow::{Context, anyhow};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
-use shared::api::resource::{CONTROLLER_REVISIONS, PODS};
+use shared::api::resource::{CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS};
 use shared::api::template::PodTemplate;
 use shared::transport::api_error::{ApiError, ResultExt};
 use shared::working::control::{DeleteOptions, KeyControl, Patch, Preconditions, SlowStart, slow_start};
@@ -15,8 +15,8 @@ use shared::working::events::{EventType, PlannedEvent};
 
 use super::Writer;
 use super::bodies::{claim_body, owners_patch, pod_body, pod_patch};
+use crate::objects::StatefulSet;
 use crate::objects::revision::StoredRevision;
-use crate::objects::{PERSISTENT_VOLUME_CLAIMS, StatefulSet};
 use crate::plan::claim_owners::OwnerChange;
 use crate::plan::claim_work::{ClaimWork, NewClaim};
 use crate::plan::reasons::{Differences, Reason};

@@ -7,9 +7,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, ResourceVersion, Uid};
+use shared::api::resource::PERSISTENT_VOLUME_CLAIMS;
 use shared::api::time::Time;
-
-use super::PERSISTENT_VOLUME_CLAIMS;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct PersistentVolumeClaim {
