@@ -3,10 +3,11 @@
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::{Event, PersistentVolume, PersistentVolumeClaim};
-use kube::api::{DeleteParams, PostParams};
+use kube::api::DeleteParams;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
+use crate::support::attachments::bound_to;
 use crate::support::{DEADLINE, Scene};
 
 const DRIVER: &str = "ebs.csi.aws.com";
@@ -15,7 +16,7 @@ const RESIZER: &str = "volume.kubernetes.io/storage-resizer";
 pub(super) const NEEDS: &[&str] = &["persistentvolume-protection-operator"];
 
 pub(super) async fn live(scene: &Scene) -> Result<()> {
-    let volume = bound(scene, "growing").await?;
+    let volume = growing(scene, "growing").await?;
     scene
         .wait_until("the claim names its resizer", DEADLINE, async || {
             let claim: PersistentVolumeClaim = scene.fetch("growing").await?;
@@ -36,25 +37,9 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     volumes.delete(&volume, &DeleteParams::default()).await.map(drop).context("delete the volume")
 }
 
-/// A claim of 2Gi and its volume of 1Gi, bound to each other; gives the volume's name.
-async fn bound(scene: &Scene, name: &str) -> Result<String> {
-    let volume = format!("{}-{name}", scene.namespace);
-    let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}},
-        "storageClassName": "e2e-none", "volumeName": volume});
-    scene
-        .apply(&json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}))
-        .await?;
-    let claim: PersistentVolumeClaim = scene.fetch(name).await?;
-    let claim_ref = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": scene.namespace,
-        "name": name, "uid": claim.uid()});
-    let spec = json!({"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "claimRef": claim_ref,
-        "storageClassName": "e2e-none", "persistentVolumeReclaimPolicy": "Retain",
-        "awsElasticBlockStore": {"volumeID": "vol-1"}});
-    let object = serde_json::from_value(json!({"metadata": {"name": volume}, "spec": spec}))?;
-    let volumes: Api<PersistentVolume> = Api::all(scene.client.clone());
-    volumes.create(&PostParams::default(), &object).await.context("create the volume")?;
-    provide(scene, name, "1Gi").await?;
-    Ok(volume)
+/// A claim of 2Gi and its volume of 1Gi of an in-tree plugin.
+async fn growing(scene: &Scene, name: &str) -> Result<String> {
+    bound_to(scene, name, "2Gi", ("awsElasticBlockStore", json!({"volumeID": "vol-1"}))).await
 }
 
 async fn provide(scene: &Scene, name: &str, size: &str) -> Result<()> {
@@ -64,6 +49,6 @@ async fn provide(scene: &Scene, name: &str, size: &str) -> Result<()> {
 }
 
 pub(super) async fn tamper(scene: &Scene) -> Result<String> {
-    bound(scene, "resized").await?;
+    growing(scene, "resized").await?;
     Ok(format!("patch persistentvolumeclaims/status {}/resized: metadata.annotations", scene.namespace))
 }

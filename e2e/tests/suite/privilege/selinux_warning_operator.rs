@@ -2,12 +2,13 @@
 //! others share a claim whose driver mounts with a label, and only one of them has a label.
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::{Event, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{Event, PersistentVolume};
 use k8s_openapi::api::storage::v1::CSIDriver;
+use kube::Api;
 use kube::api::{DeleteParams, PostParams};
-use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
+use crate::support::attachments::bound_to;
 use crate::support::{DEADLINE, Scene, template};
 
 pub(super) const NEEDS: &[&str] = &["persistentvolume-protection-operator"];
@@ -28,7 +29,8 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     let name = format!("{}.example", scene.namespace);
     let driver = json!({"metadata": {"name": name}, "spec": {"seLinuxMount": true, "attachRequired": false}});
     drivers.create(&PostParams::default(), &serde_json::from_value(driver)?).await.context("create the driver")?;
-    let volume = bound(scene, &name).await?;
+    let source = json!({"driver": name, "volumeHandle": "1"});
+    let volume = bound_to(scene, "data", "1Gi", ("csi", source)).await?;
     let claimed = |name: &str, level: &str| {
         user(name, level, &json!({"name": "data", "persistentVolumeClaim": {"claimName": "data"}}))
     };
@@ -73,29 +75,4 @@ fn user(name: &str, level: &str, volume: &Value) -> Value {
         spec["securityContext"] = json!({"seLinuxOptions": {"level": level}});
     }
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
-}
-
-/// A claim `data` and its volume, bound to each other; gives the volume's name.
-async fn bound(scene: &Scene, driver: &str) -> Result<String> {
-    let volume = format!("{}-selinux", scene.namespace);
-    let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
-        "storageClassName": "e2e-none", "volumeName": volume});
-    scene
-        .apply(
-            &json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}),
-        )
-        .await?;
-    let claim: PersistentVolumeClaim = scene.fetch("data").await?;
-    let claim_ref = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": scene.namespace,
-        "name": "data", "uid": claim.uid()});
-    let spec = json!({"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "claimRef": claim_ref,
-        "storageClassName": "e2e-none", "persistentVolumeReclaimPolicy": "Retain",
-        "csi": {"driver": driver, "volumeHandle": "1"}});
-    let object = serde_json::from_value(json!({"metadata": {"name": volume}, "spec": spec}))?;
-    let volumes: Api<PersistentVolume> = Api::all(scene.client.clone());
-    volumes.create(&PostParams::default(), &object).await.context("create the volume")?;
-    let status =
-        json!({"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}});
-    scene.patch_status::<PersistentVolumeClaim>("data", &status).await.map(drop).context("bind the claim")?;
-    Ok(volume)
 }

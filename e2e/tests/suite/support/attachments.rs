@@ -13,21 +13,32 @@ pub(crate) const DRIVER: &str = "attach.e2e.example";
 /// The annotation of nodes whose volumes are attached for them.
 pub(crate) const MANAGED: &str = "volumes.kubernetes.io/controller-managed-attach-detach";
 
-/// A claim and its volume, bound to each other; gives the volume's name.
+/// A claim and its volume of [`DRIVER`], bound to each other; gives the volume's name.
 pub(crate) async fn bound(scene: &Scene, name: &str) -> Result<String> {
+    let handle = format!("{}-{name}", scene.namespace);
+    bound_to(scene, name, "1Gi", ("csi", json!({"driver": DRIVER, "volumeHandle": handle}))).await
+}
+
+/// A claim for so much and its volume of 1Gi with this source, bound to each other; gives the volume's name.
+pub(crate) async fn bound_to(
+    scene: &Scene,
+    name: &str,
+    request: &str,
+    (plugin, source): (&str, Value),
+) -> Result<String> {
     let volume = format!("{}-{name}", scene.namespace);
     let size = json!({"storage": "1Gi"});
-    let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": size}, "volumeName": volume,
-        "storageClassName": "e2e-none"});
+    let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": request}},
+        "volumeName": volume, "storageClassName": "e2e-none"});
     scene
         .apply(&json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}))
         .await?;
     let claim: PersistentVolumeClaim = scene.fetch(name).await?;
     let claim_ref = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": scene.namespace,
         "name": name, "uid": claim.uid()});
-    let spec = json!({"accessModes": ["ReadWriteOnce"], "capacity": size, "claimRef": claim_ref,
-        "storageClassName": "e2e-none", "persistentVolumeReclaimPolicy": "Retain",
-        "csi": {"driver": DRIVER, "volumeHandle": volume}});
+    let mut spec = json!({"accessModes": ["ReadWriteOnce"], "capacity": size, "claimRef": claim_ref,
+        "storageClassName": "e2e-none", "persistentVolumeReclaimPolicy": "Retain"});
+    spec[plugin] = source;
     let object = serde_json::from_value(json!({"metadata": {"name": volume}, "spec": spec}))?;
     let volumes: Api<PersistentVolume> = Api::all(scene.client.clone());
     volumes.create(&PostParams::default(), &object).await.context("create the volume")?;
