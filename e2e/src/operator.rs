@@ -14,8 +14,8 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use crate::apply::{apply, text};
-use crate::cluster::Cluster;
 use crate::cluster::flags::{all_needed_flags, needed_flags};
+use crate::cluster::{Cluster, ControllerManager};
 use crate::guard::Guard;
 use crate::kubeconfig::{self, Credentials};
 use crate::kubectl::kustomize;
@@ -209,6 +209,16 @@ impl Cluster {
         let process = Process::start(self.guard()?, &program)?;
         Ok(Operator::started(&spec.name, port, Arc::clone(self.guard()?), program, process))
     }
+
+    /// Starts a member of kube-controller-manager's election, as one of several control planes has it, and waits until it
+    /// serves. A standby of upstream's has no other word for that than being healthy.
+    pub async fn start_control_plane(&self, name: &str, of: &ControllerManager) -> Result<Operator> {
+        let (program, port) = self.control_plane(name, of).await?;
+        let process = Process::start(self.guard()?, &program)?;
+        let mut member = Operator::started(name, port, Arc::clone(self.guard()?), program, process);
+        member.wait("/healthz").await?;
+        Ok(member)
+    }
 }
 
 pub struct Operator {
@@ -269,10 +279,14 @@ impl Operator {
 
     /// Waits until `/readyz` says so.
     pub async fn wait_ready(&mut self) -> Result<()> {
+        self.wait("/readyz").await
+    }
+
+    async fn wait(&mut self, path: &str) -> Result<()> {
         let (name, log) = (self.name.clone(), self.process.log().to_owned());
-        wait_ok(self.port, "/readyz", || self.process.check_running())
+        wait_ok(self.port, path, || self.process.check_running())
             .await
-            .with_context(|| format!("{name} is not ready; its log ends:\n{}", log_tail(&log, 15)))
+            .with_context(|| format!("{name} does not answer {path}; its log ends:\n{}", log_tail(&log, 15)))
     }
 
     /// Asks it for `path` (`/metrics`, `/debug/…`), with a token where the path wants one.

@@ -14,10 +14,9 @@ use super::options::{ClusterOptions, ControllerManager};
 use super::parts::{Part, Parts};
 use super::run_dir::RunDir;
 use crate::guard::Guard;
-use crate::operator::Operator;
 use crate::pki::Pki;
 use crate::ports::free_port;
-use crate::process::{Process, log_tail};
+use crate::process::Program;
 use crate::serving::wait_ok;
 
 const ACCOUNTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/one-process/accounts");
@@ -75,22 +74,14 @@ impl Cluster {
         self.run(Part::ControllerManager)
     }
 
-    /// Starts a member of kube-controller-manager's election, as one of several control planes has it, and waits until it
-    /// serves. A standby of upstream's has no other word for that than being healthy.
-    pub async fn start_control_plane(&self, name: &str, of: &ControllerManager) -> Result<Operator> {
+    /// The program of a member of kube-controller-manager's election, with flags, and where it serves.
+    pub(crate) async fn control_plane(&self, name: &str, of: &ControllerManager) -> Result<(Program, u16)> {
         let local = self.local()?;
         if of.program.is_none() {
             local.parts.add_tools(find(vec![Tool::KubeControllerManager]).await?);
         }
         let port = free_port()?;
-        let program = local.parts.control_plane(of, port, self.log_file(name)?);
-        let process = Process::start(&local.guard, &program)?;
-        let mut member = Operator::started(name, port, Arc::clone(&local.guard), program, process);
-        let log = member.process().log().to_owned();
-        wait_ok(port, "/healthz", || member.process().check_running())
-            .await
-            .with_context(|| format!("{name} does not serve; its log ends:\n{}", log_tail(&log, 15)))?;
-        Ok(member)
+        Ok((local.parts.control_plane(of, port, self.log_file(name)?), port))
     }
 
     /// Waits until it is ready. Upstream's has no other word for that than being healthy.
