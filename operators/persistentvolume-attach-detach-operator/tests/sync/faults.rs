@@ -38,7 +38,7 @@ fn a_live_read_keeps_a_volume_that_the_cache_does_not_show_as_used() {
 fn an_unknown_path_does_not_show_that_a_node_uses_nothing() {
     test(async {
         let server = Server::new();
-        let running = attached(&server).await;
+        let running = attached(&server, &NODES, &[]).await;
         let unknown = server.on("get", "nodes").answer(404, "", "404 page not found");
         server.delete("pods", "default/web");
         running.pass(MINUTE).await;
