@@ -32,6 +32,7 @@ use crate::transport::identity::{KUBERNETES_VERSION, VERSION};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use alone::{Alone, alone};
 use controller::{Controller, FLUSH_MAX, Face, Surroundings};
+#[cfg(any(test, feature = "testing"))]
 pub(crate) use restore::StartOver;
 pub use setup::Setup;
 
