@@ -530,7 +530,7 @@ fn a_claim_that_is_allocated_again_counts_once_in_the_population() {
         let why = running.why(&format!("/api/v1/namespaces/{}", waits.replace('/', "/pods/")));
         let held = why.keys[0].last.iter().flat_map(|decision| &decision.stages).map(|stage| stage.text.as_str());
         let held: Vec<&str> = held.filter(|text| text.contains("of gpu.example.com")).collect();
-        assert!(held.last().is_some_and(|text| text.contains(" of 40 claims ")), "{held:?}");
+        assert!(held.first().is_some_and(|text| text.contains(" of 40 claims ")), "{held:?}");
     });
 }
 

@@ -567,7 +567,10 @@ fn a_pod_group_that_is_not_served_any_more_keeps_its_claim() {
         running.pass(Duration::from_mins(15)).await;
         server.change(CLAIMS, SHARED, |claim| claim["metadata"]["labels"] = json!({ "a": "b" }));
         running.pass(Duration::from_mins(1)).await;
-        assert_eq!((server.count("get podgroups") > 1, server.writes()), (true, vec![]));
+        let path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/shared";
+        let reads = "read its users (not in the caches: podgroups.scheduling.k8s.io/train)";
+        assert_eq!(running.why(path).keys[0].now[0].text, reads);
+        assert_eq!(server.writes(), [""; 0]);
     });
 }
 
