@@ -48,7 +48,7 @@ struct ProcessFlags {
 /// Reads the command line; the first argument is the program's own name.
 ///
 /// # Errors
-/// Help or the version is asked for, a flag or a value is invalid, or a controller is unknown or not available yet.
+/// Help or the version is asked for, a flag or a value is invalid, or a controller is unknown.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>, operators: &'static [Operator]) -> Result<Several, Exit> {
     let args: Vec<OsString> = args.into_iter().map(with_dashes).collect();
     let matches = flags::matches(&mut command(operators), &args)?;
@@ -85,7 +85,7 @@ fn command(operators: &[Operator]) -> Command {
         .name(PROGRAM)
         .bin_name(PROGRAM)
         .override_usage("operators [FLAGS]\n       operators OPERATOR [FLAGS]")
-        .mut_arg("controllers", |arg| with(arg, &controllers::help(operators)))
+        .mut_arg("controllers", |arg| with(arg, &controllers::help()))
         .mut_arg("feature_gates", |arg| with(arg, &gates::help()));
     for operator in operators {
         for flag in flags_of(operator) {

@@ -121,20 +121,18 @@ const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        why: "volume controllers are not available yet",
+        why: "no folder is provisioned as a volume, and no pod empties a volume",
         flags: &[
-            ("enable-dynamic-provisioning", Bool),
             ("enable-hostpath-provisioner", Bool),
-            ("flex-volume-plugin-dir", Text),
             ("pv-recycler-increment-timeout-nfs", Integer),
             ("pv-recycler-minimum-timeout-hostpath", Integer),
             ("pv-recycler-minimum-timeout-nfs", Integer),
             ("pv-recycler-pod-template-filepath-hostpath", Text),
             ("pv-recycler-pod-template-filepath-nfs", Text),
             ("pv-recycler-timeout-increment-hostpath", Integer),
-            ("pvclaimbinder-sync-period", Duration),
         ],
     },
+    Group { why: "FlexVolumes are not supported", flags: &[("flex-volume-plugin-dir", Text)] },
 ];
 
 /// All of them, for the command.

@@ -131,32 +131,31 @@ pub(super) fn is_gate(gate: &str) -> bool {
     CONTROLLERS.iter().any(|controller| controller.gates.contains(&gate))
 }
 
-/// The names for `--help`: all, those disabled by default, and those without an operator.
-pub(super) fn help(operators: &[Operator]) -> String {
+/// The names for `--help`: all, and those disabled by default.
+pub(super) fn help() -> String {
     let names = |shown: &dyn Fn(&Controller) -> bool| {
         let names = CONTROLLERS.iter().filter(|controller| shown(controller)).map(|controller| controller.name);
         names.collect::<Vec<_>>().join(", ")
     };
     format!(
-        "\nAll controllers: {}\nDisabled-by-default controllers: {}\nNot available yet: {}",
+        "\nAll controllers: {}\nDisabled-by-default controllers: {}",
         names(&|_| true),
         names(&|controller| controller.runs == Runs::ByName),
-        names(&|controller| controller.runs != Runs::InCloud && operator_of(controller, operators).is_none()),
     )
 }
 
 /// Chooses the operators that run, as kube-controller-manager chooses its controllers.
 ///
 /// # Errors
-/// A line for each unknown name, and for each named controller without an operator.
+/// A line for each unknown name.
 ///
 /// Upstream: `IsControllerEnabled`, `k8s.io/controller-manager/app/helper.go`; `Validate`,
 /// `k8s.io/controller-manager/options/generic.go`; `BuildController`,
 /// `cmd/kube-controller-manager/app/controller_descriptor.go`.
 pub(super) fn choose(asked: &[String], gates: &Gates, operators: &'static [Operator]) -> Result<Chosen, Vec<String>> {
     let asked: Vec<&str> = asked.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
-    let mut wrong: Vec<String> = asked.iter().filter_map(|name| unknown(name)).collect();
-    let (mut chosen, mut notes, mut absent) = (Vec::new(), Vec::new(), Vec::new());
+    let wrong: Vec<String> = asked.iter().filter_map(|name| unknown(name)).collect();
+    let (mut chosen, mut notes) = (Vec::new(), Vec::new());
     for controller in CONTROLLERS {
         let name = controller.name;
         let is_named = match enabled(controller, &asked) {
@@ -164,15 +163,10 @@ pub(super) fn choose(asked: &[String], gates: &Gates, operators: &'static [Opera
             Enabled::ByDefault => false,
             Enabled::No => continue,
         };
-        match (skipped(controller, gates), operator_of(controller, operators)) {
-            (Some(why), _) => notes.extend(is_named.then(|| format!("{name} does not run: {why}"))),
-            (None, Some(operator)) => chosen.push(operator),
-            (None, None) if is_named => wrong.push(format!("--controllers: {name} is not available yet")),
-            (None, None) => absent.push(name),
+        match skipped(controller, gates) {
+            Some(why) => notes.extend(is_named.then(|| format!("{name} does not run: {why}"))),
+            None => chosen.extend(operator_of(controller, operators)),
         }
-    }
-    if !absent.is_empty() {
-        notes.push(format!("not available yet, so not running: {}", absent.join(", ")));
     }
     if wrong.is_empty() { Ok(Chosen { operators: chosen, notes }) } else { Err(wrong) }
 }

@@ -61,6 +61,7 @@ const OTHERS: &[Resource] = &[
     Resource::namespaced("apps", "v1", "DaemonSet", "daemonsets"),
     Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
     Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes"),
+    Resource::cluster_scoped("storage.k8s.io", "v1", "StorageClass", "storageclasses"),
     Resource::cluster_scoped("storage.k8s.io", "v1", "CSIDriver", "csidrivers"),
     Resource::cluster_scoped("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments"),
     Resource::cluster_scoped("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),

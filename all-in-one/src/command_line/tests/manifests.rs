@@ -65,7 +65,7 @@ fn kubeadms_manifest_works_unchanged() {
     );
     let notes: Vec<&str> = configuration.notes.iter().map(String::as_str).collect();
     assert_eq!(
-        notes[1..],
+        notes,
         [
             "--authentication-kubeconfig, --authorization-kubeconfig have no effect: token and access reviews use the \
              credentials of --kubeconfig",
@@ -104,7 +104,9 @@ fn kinds_manifest_works_unchanged() {
     assert_eq!(passed(&ipv4), passed(&kubeadm(&[], "")));
     assert_eq!(
         ipv4.notes.last().map(String::as_str),
-        Some("--enable-hostpath-provisioner has no effect: volume controllers are not available yet")
+        Some(
+            "--enable-hostpath-provisioner has no effect: no folder is provisioned as a volume, and no pod empties a volume"
+        )
     );
     let ipv6 = kubeadm(
         &["--bind-address", "--cluster-cidr", "--service-cluster-ip-range"],

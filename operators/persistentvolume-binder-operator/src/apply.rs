@@ -1,0 +1,128 @@
+//! Executes a plan: events, patches of a claim and of its volume, and the end of a volume.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use shared::api::object::{Key, ObjectReference};
+use shared::api::resource::Resource;
+use shared::transport::api_error::{ApiError, ResultExt};
+use shared::working::context::ControllerContext;
+use shared::working::control::{DeleteOptions, Patch};
+use shared::working::events::PlannedEvent;
+use shared::working::queue::{Cause, Queue};
+use shared::working::worker::Requeue;
+
+use crate::metrics::BinderMetrics;
+use crate::objects::{PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES};
+use crate::observe::Caches;
+use crate::plan::edits::{ClaimEdit, Folder, VolumeEdit};
+use crate::plan::reclaim::VOLUME_FAILED_DELETE;
+use crate::plan::{Again, Plan, Step, Target};
+use crate::status::{Phase, VolumeStatus};
+
+const PROVISIONING_FAILED: &str = "ProvisioningFailed";
+
+/// Writes of the syncs of one queue.
+pub(crate) struct Writer {
+    pub(crate) ctx: ControllerContext,
+    pub(crate) caches: Arc<Caches>,
+    pub(crate) claims: Queue,
+    pub(crate) sync_period: Duration,
+    pub(crate) metrics: BinderMetrics,
+}
+
+impl Writer {
+    pub(crate) async fn apply(&self, key: &Key, plan: Plan) -> anyhow::Result<Requeue> {
+        let Plan { steps, mut claim, mut volume, again, reason } = plan;
+        for step in steps {
+            match step {
+                Step::Tell(event) => self.ctx.event(event),
+                Step::Claim(edit) => self.edit_claim(key, target(&mut claim)?, &edit).await?,
+                Step::Volume(edit) => self.edit_volume(key, target(&mut volume)?, &edit).await?,
+                Step::RemoveFolder(folder) => self.remove_folder(key, target(&mut volume)?, folder).await?,
+                Step::DeleteVolume => self.delete_volume(key, target(&mut volume)?).await?,
+                Step::SyncClaim(claim) => self.claims.add(&claim, Cause::Event),
+            }
+        }
+        match again {
+            Again::Never => Ok(Requeue::Done),
+            Again::Later => Ok(Requeue::After(self.sync_period, "the next look for what is missing")),
+            Again::Retry => Err(anyhow!("{reason}")),
+        }
+    }
+
+    async fn edit_claim(&self, key: &Key, target: &mut Target, edit: &ClaimEdit) -> anyhow::Result<()> {
+        let patch = if edit.is_status() { Patch::merge(&edit.body()).on_status() } else { Patch::merge(&edit.body()) };
+        let patched = self.patch(key, &PERSISTENT_VOLUME_CLAIMS, target, patch).await;
+        if let ClaimEdit::Class(_) = edit {
+            self.metrics.gave_class(patched.is_ok());
+        }
+        if let (ClaimEdit::Provisioner { name: _, migrated_to: _ }, Err(error)) = (edit, &patched) {
+            let Target { key, uid, version } = target.clone();
+            let about = ObjectReference { resource: PERSISTENT_VOLUME_CLAIMS, key, uid, resource_version: version };
+            let message = format!("Error saving claim: {error}");
+            self.ctx.event(PlannedEvent::warning(about, PROVISIONING_FAILED, message));
+        }
+        patched.with_context(|| format!("cannot write the claim: {edit}"))?;
+        tracing::info!(claim = %target.key, %edit, "wrote a claim");
+        Ok(())
+    }
+
+    async fn edit_volume(&self, key: &Key, target: &mut Target, edit: &VolumeEdit) -> anyhow::Result<()> {
+        let patch = if edit.is_status() { Patch::merge(&edit.body()).on_status() } else { Patch::merge(&edit.body()) };
+        let patched = self.patch(key, &PERSISTENT_VOLUMES, target, patch).await;
+        patched.with_context(|| format!("cannot write volume {}: {edit}", target.key))?;
+        if let VolumeEdit::Bind(_) = edit {
+            self.caches.memory.remember(&target.key, target.uid, target.version);
+        }
+        tracing::info!(volume = %target.key, %edit, "wrote a volume");
+        Ok(())
+    }
+
+    /// The next write is decided on the state that this one makes.
+    async fn patch(&self, key: &Key, resource: &Resource, target: &mut Target, patch: Patch) -> Result<(), ApiError> {
+        let control = self.ctx.for_name(key);
+        let written = control.patch(resource, &target.key, target.preconditions(), patch).await?;
+        target.version = written.metadata.resource_version;
+        Ok(())
+    }
+
+    async fn remove_folder(&self, key: &Key, volume: &mut Target, folder: Folder) -> anyhow::Result<()> {
+        let Folder { path, has_failed } = folder;
+        let Err(error) = remove_all(&path).await else { return Ok(()) };
+        if !has_failed {
+            let message = error.to_string();
+            let status = VolumeEdit::Status(VolumeStatus { phase: Phase::Failed, message: message.clone() });
+            self.edit_volume(key, volume, &status).await?;
+            let Target { key, uid, version } = volume.clone();
+            let about = ObjectReference { resource: PERSISTENT_VOLUMES, key, uid, resource_version: version };
+            self.ctx.event(PlannedEvent::warning(about, VOLUME_FAILED_DELETE, message));
+        }
+        Err(anyhow!(error).context(format!("cannot delete {path}")))
+    }
+
+    async fn delete_volume(&self, key: &Key, volume: &Target) -> anyhow::Result<()> {
+        let options = DeleteOptions::of(volume.preconditions());
+        let deleted = self.ctx.for_name(key).delete(&PERSISTENT_VOLUMES, &volume.key, &options).await;
+        deleted.unless_gone().context("cannot delete the volume")?;
+        tracing::info!(volume = %volume.key, "deleted a volume");
+        Ok(())
+    }
+}
+
+/// A plan has the state of each object that it writes to.
+fn target(target: &mut Option<Target>) -> anyhow::Result<&mut Target> {
+    target.as_mut().context("the plan does not say which object it writes to")
+}
+
+/// Upstream: `os.RemoveAll`.
+async fn remove_all(path: &str) -> std::io::Result<()> {
+    let removed = match tokio::fs::symlink_metadata(path).await {
+        Ok(metadata) if metadata.is_dir() => tokio::fs::remove_dir_all(path).await,
+        Ok(_) => tokio::fs::remove_file(path).await,
+        Err(error) => Err(error),
+    };
+    removed.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}

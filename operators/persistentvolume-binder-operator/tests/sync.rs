@@ -1,0 +1,441 @@
+//! The operator as it is, against an apiserver in the test's process: its informers, its syncs, its writes.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::time::Duration;
+
+use persistentvolume_binder_operator::controller::PersistentVolumeBinderOperator;
+use persistentvolume_binder_operator::objects::{BIND_COMPLETED, IN_TREE_FINALIZER, STORAGE_PROVISIONER};
+use serde_json::{Value, json};
+use shared::testing::apiserver::Server;
+use shared::testing::on_demand::is_followed_only_while_needed;
+use shared::testing::running::Step::{Do, Pass};
+use shared::testing::running::{Running, start_at_rest, survives_kills, test};
+use shared::testing::{ObjectBuilder, object, pod};
+
+const CLAIMS: &str = "persistentvolumeclaims";
+const VOLUMES: &str = "persistentvolumes";
+const CLASSES: &str = "storageclasses";
+const BIND_VOLUME: &str = "patch persistentvolumes ";
+const DELETE: &str = "delete persistentvolumes";
+const DATA: &str = "default/data";
+const PATH: &str = "/api/v1/namespaces/default/persistentvolumeclaims/data";
+
+fn claim(name: &str, size: &str) -> ObjectBuilder {
+    let spec = json!({ "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": size } } });
+    object("v1", "PersistentVolumeClaim", name).set(&["spec"], spec).phase("Pending")
+}
+
+fn of_class(object: ObjectBuilder, class: &str) -> ObjectBuilder {
+    object.set(&["spec", "storageClassName"], class)
+}
+
+fn volume(name: &str, size: &str, policy: &str) -> ObjectBuilder {
+    let spec = json!({
+        "accessModes": ["ReadWriteOnce"], "capacity": { "storage": size }, "persistentVolumeReclaimPolicy": policy,
+        "hostPath": { "path": format!("/tmp/persistentvolume-binder-operator/{name}") },
+    });
+    object("v1", "PersistentVolume", name).namespace("").set(&["spec"], spec)
+}
+
+fn class(name: &str, mode: &str) -> ObjectBuilder {
+    let class = object("storage.k8s.io/v1", "StorageClass", name).namespace("");
+    class.set(&["provisioner"], "csi.example.com").set(&["volumeBindingMode"], mode)
+}
+
+async fn start(server: &Server) -> Running {
+    start_at_rest::<PersistentVolumeBinderOperator>(server, &[]).await
+}
+
+fn at(server: &Server, resource: &str, key: &str, path: &str) -> Value {
+    server.get(resource, key).unwrap().pointer(path).cloned().unwrap_or_default()
+}
+
+/// The phases of a claim and of a volume.
+fn phases(server: &Server, claim: &str, volume: &str) -> (Value, Value) {
+    (at(server, CLAIMS, claim, "/status/phase"), at(server, VOLUMES, volume, "/status/phase"))
+}
+
+/// No volume names a claim that names another one, and no two claims name one volume.
+fn assert_each_has_its_own(server: &Server) {
+    let mut given = Vec::new();
+    for claim in server.list(CLAIMS) {
+        let Some(volume) = claim["spec"]["volumeName"].as_str() else { continue };
+        assert!(!given.contains(&volume.to_owned()), "{volume} is given twice");
+        given.push(volume.to_owned());
+        assert_eq!(at(server, VOLUMES, volume, "/spec/claimRef/uid"), claim["metadata"]["uid"]);
+    }
+}
+
+#[test]
+fn survives_a_kill_before_any_write() {
+    test(async {
+        let life = [
+            Do(|server| {
+                server.add(&volume("small", "1Gi", "Retain"));
+                server.add(&volume("large", "10Gi", "Delete"));
+                server.add(&class("waits", "WaitForFirstConsumer"));
+                server.add(&of_class(claim("waits", "1Gi"), "waits"));
+                server.add(&claim("data", "1Gi"));
+                server.add(&claim("more", "1Gi"));
+            }),
+            Do(|server| {
+                server.change(CLAIMS, "default/waits", |claim| {
+                    claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] = json!("worker-0");
+                });
+            }),
+            Do(|server| {
+                server.delete(CLAIMS, "default/data");
+                server.delete(CLAIMS, "default/more");
+            }),
+            Pass(Duration::from_secs(60)),
+        ];
+        let server = survives_kills::<PersistentVolumeBinderOperator>(&[], &life).await;
+        let waits = at(&server, CLAIMS, "default/waits", "/metadata/annotations");
+        assert_eq!(waits[STORAGE_PROVISIONER], "csi.example.com");
+        assert_eq!((server.keys(VOLUMES), server.count(DELETE)), (vec!["small".to_owned()], 1));
+        assert_eq!(at(&server, VOLUMES, "small", "/status/phase"), "Released");
+    });
+}
+
+#[test]
+fn a_binding_takes_four_writes_and_rests() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Retain").phase("Available"));
+        server.add(&claim("data", "1Gi"));
+        let running = start(&server).await;
+        assert_eq!(
+            server.writes(),
+            [
+                "patch persistentvolumes small",
+                "patch persistentvolumes/status small",
+                "patch persistentvolumeclaims default/data",
+                "patch persistentvolumeclaims/status default/data",
+            ]
+        );
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!((server.writes().len(), phases(&server, DATA, "small")), (4, (json!("Bound"), json!("Bound"))));
+        assert_eq!(at(&server, CLAIMS, DATA, "/status/capacity/storage"), "1Gi");
+        assert_each_has_its_own(&server);
+    });
+}
+
+#[test]
+fn lost_answers_and_conflicts_bind_each_claim_once() {
+    test(async {
+        for (verb, target) in [("patch", VOLUMES), ("patch", CLAIMS)] {
+            for status in ["", "/status"] {
+                for lost in [true, false] {
+                    let server = Server::new();
+                    for number in 0..4 {
+                        server.add(&volume(&format!("v{number}"), "1Gi", "Retain"));
+                        server.add(&claim(&format!("c{number}"), "1Gi"));
+                    }
+                    let rule = server.on(verb, &format!("{target}{status}")).times(3);
+                    let rule =
+                        if lost { rule.lose() } else { rule.answer(409, "Conflict", "the object has been modified") };
+                    let running = Running::start::<PersistentVolumeBinderOperator>(&server, &[]);
+                    running.pass(Duration::from_secs(60)).await;
+                    assert_eq!(rule.count(), 3);
+                    assert_each_has_its_own(&server);
+                    for number in 0..4 {
+                        let bound = (json!("Bound"), json!("Bound"));
+                        assert_eq!(phases(&server, &format!("default/c{number}"), &format!("v{number}")), bound);
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn caches_that_are_behind_give_no_volume_away_twice() {
+    test(async {
+        for held in [VOLUMES, CLAIMS] {
+            let server = Server::new();
+            server.add(&volume("v0", "1Gi", "Retain").phase("Available"));
+            server.add(&volume("v1", "1Gi", "Retain").phase("Available"));
+            let running = start(&server).await;
+            server.hold_watches(held);
+            for number in 0..3 {
+                server.add(&claim(&format!("c{number}"), "1Gi"));
+            }
+            running.pass(Duration::from_secs(30)).await;
+            server.release_watches(held);
+            running.pass(Duration::from_secs(60)).await;
+            assert_each_has_its_own(&server);
+            let bound = server.list(CLAIMS).into_iter().filter(|claim| claim["status"]["phase"] == "Bound").count();
+            assert_eq!(bound, 2, "{held}");
+        }
+    });
+}
+
+#[test]
+fn two_leaders_give_no_volume_away_twice() {
+    test(async {
+        let server = Server::new();
+        let first = Running::start::<PersistentVolumeBinderOperator>(&server, &[]);
+        let second = Running::start::<PersistentVolumeBinderOperator>(&server, &[]);
+        for number in 0..6 {
+            server.add(&claim(&format!("c{number}"), "1Gi"));
+            server.add(&volume(&format!("v{number}"), "1Gi", "Delete"));
+        }
+        first.pass(Duration::from_secs(60)).await;
+        second.at_rest().await;
+        assert_each_has_its_own(&server);
+        let bound = server.list(CLAIMS).into_iter().filter(|claim| claim["status"]["phase"] == "Bound").count();
+        assert_eq!((bound, server.keys(VOLUMES).len(), server.count(DELETE)), (6, 6, 0));
+    });
+}
+
+#[test]
+fn a_restored_etcd_leads_to_the_bindings_that_it_has() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Retain").phase("Available"));
+        server.add(&claim("data", "1Gi"));
+        let backup = server.back_up();
+        let running = start(&server).await;
+        assert_eq!(phases(&server, DATA, "small"), (json!("Bound"), json!("Bound")));
+        drop(running);
+        server.restore(backup);
+        assert_eq!(phases(&server, DATA, "small"), (json!("Pending"), json!("Available")));
+        start(&server).await;
+        assert_eq!(phases(&server, DATA, "small"), (json!("Bound"), json!("Bound")));
+        assert_each_has_its_own(&server);
+    });
+}
+
+#[test]
+fn a_volume_that_lost_its_claim_goes_to_no_other_claim() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Retain").phase("Available"));
+        server.add(&claim("data", "1Gi"));
+        let running = start(&server).await;
+        server.add(&claim("another", "1Gi"));
+        running.at_rest().await;
+        server.on("patch", VOLUMES).times(2).answer(500, "InternalError", "etcd is away");
+        server.change(VOLUMES, "small", |volume| {
+            volume["spec"].as_object_mut().unwrap().remove("claimRef");
+            volume["status"]["phase"] = json!("Available");
+        });
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!(at(&server, VOLUMES, "small", "/spec/claimRef/name"), "data");
+        assert_eq!(at(&server, CLAIMS, "default/another", "/spec/volumeName"), Value::Null);
+    });
+}
+
+#[test]
+fn neither_of_two_claims_gets_a_volume_that_both_had() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Delete").phase("Available"));
+        for name in ["data", "twin"] {
+            let claim = claim(name, "1Gi").annotation(BIND_COMPLETED, "yes").set(&["spec", "volumeName"], "small");
+            server.add(&claim.phase("Bound"));
+        }
+        let running = start(&server).await;
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!(server.writes(), [""; 0]);
+        let message = "Warning FailedBinding: volume \"small\" already bound to a different claim.";
+        assert!(server.events().iter().any(|event| event.contains(message)), "{:?}", server.events());
+    });
+}
+
+#[test]
+fn a_claim_that_only_the_apiserver_has_keeps_its_volume() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server).await;
+        server.hold_watches(CLAIMS);
+        server.add(&claim("data", "1Gi").set(&["spec", "volumeName"], "small"));
+        let uid = at(&server, CLAIMS, DATA, "/metadata/uid");
+        let reference = json!({ "namespace": "default", "name": "data", "uid": uid });
+        server.add(&volume("small", "1Gi", "Delete").set(&["spec", "claimRef"], reference));
+        running.pass(Duration::from_secs(30)).await;
+        assert_eq!((at(&server, VOLUMES, "small", "/status/phase"), server.count(DELETE)), (json!("Bound"), 0));
+    });
+}
+
+#[test]
+fn a_volume_is_not_deleted_by_a_cache_that_is_behind() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Delete").phase("Available"));
+        server.add(&claim("data", "1Gi"));
+        let running = start(&server).await;
+        let read = server.on("get", VOLUMES).once().hold();
+        server.delete(CLAIMS, DATA);
+        read.arrived().await;
+        server.hold_watches(VOLUMES);
+        server.change(VOLUMES, "small", |volume| volume["spec"]["persistentVolumeReclaimPolicy"] = json!("Retain"));
+        read.release();
+        running.pass(Duration::from_secs(30)).await;
+        server.release_watches(VOLUMES);
+        running.pass(Duration::from_secs(30)).await;
+        assert_eq!((at(&server, VOLUMES, "small", "/status/phase"), server.count(DELETE)), (json!("Released"), 0));
+    });
+}
+
+#[test]
+fn a_deleted_volume_loses_its_finalizer_and_is_for_its_version() {
+    test(async {
+        let server = Server::new();
+        let provisioned =
+            volume("small", "1Gi", "Delete").annotation("pv.kubernetes.io/provisioned-by", "kubernetes.io/host-path");
+        server.add(&provisioned.set(&["metadata", "finalizers"], json!([IN_TREE_FINALIZER])));
+        server.add(&claim("data", "1Gi"));
+        let running = start(&server).await;
+        server.delete(CLAIMS, DATA);
+        running.pass(Duration::from_secs(30)).await;
+        assert_eq!((server.keys(VOLUMES), server.count(DELETE)), (Vec::new(), 1));
+    });
+}
+
+#[test]
+fn a_volume_that_pods_use_is_not_given_up_before_they_end() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Recycle").phase("Available"));
+        server.add(&claim("data", "1Gi"));
+        let volumes = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
+        server.add(&pod("web").set(&["spec", "volumes"], volumes));
+        let running = start(&server).await;
+        server.delete(CLAIMS, DATA);
+        running.pass(Duration::from_secs(5)).await;
+        assert_eq!(at(&server, VOLUMES, "small", "/status/phase"), "Released");
+        let used = "Normal VolumeFailedRecycle: Volume is used by pods: default/web";
+        assert!(server.events().iter().any(|event| event.contains(used)), "{:?}", server.events());
+        server.change("pods", "default/web", |pod| pod["status"]["phase"] = json!("Succeeded"));
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!(at(&server, VOLUMES, "small", "/status/phase"), "Failed");
+        assert_eq!(at(&server, VOLUMES, "small", "/status/message"), "No recycler plugin found for the volume!");
+    });
+}
+
+#[test]
+fn a_claim_is_lost_only_if_the_apiserver_does_not_have_its_volume() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Retain").phase("Available"));
+        server.add(&claim("data", "1Gi"));
+        let running = start(&server).await;
+        server.delete(VOLUMES, "small");
+        running.pass(Duration::from_secs(5)).await;
+        assert_eq!(at(&server, CLAIMS, DATA, "/status/phase"), "Lost");
+        assert!(server.count("get persistentvolumes small") > 0);
+        let lost = server.events().into_iter().filter(|event| event.contains("ClaimLost")).count();
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!((lost, server.count(BIND_VOLUME)), (1, 1));
+    });
+}
+
+#[test]
+fn a_claim_is_not_lost_while_the_cache_is_behind_the_volume() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server).await;
+        server.hold_watches(VOLUMES);
+        server.add(&claim("data", "1Gi").annotation(BIND_COMPLETED, "yes").set(&["spec", "volumeName"], "small"));
+        let uid = at(&server, CLAIMS, DATA, "/metadata/uid");
+        let reference = json!({ "namespace": "default", "name": "data", "uid": uid });
+        server.add(&volume("small", "1Gi", "Retain").set(&["spec", "claimRef"], reference));
+        running.pass(Duration::from_secs(40)).await;
+        assert_eq!(server.writes(), [""; 0]);
+        server.release_watches(VOLUMES);
+        running.pass(Duration::from_secs(1)).await;
+        assert_eq!(phases(&server, DATA, "small"), (json!("Bound"), json!("Bound")));
+    });
+}
+
+#[test]
+fn a_claim_gets_the_default_class_that_comes_later() {
+    test(async {
+        let server = Server::new();
+        server.add(&claim("data", "1Gi"));
+        let running = start(&server).await;
+        server.add(&class("standard", "Immediate").annotation("storageclass.kubernetes.io/is-default-class", "true"));
+        running.pass(Duration::from_secs(5)).await;
+        assert_eq!(at(&server, CLAIMS, DATA, "/spec/storageClassName"), "standard");
+        let annotations = at(&server, CLAIMS, DATA, "/metadata/annotations");
+        assert_eq!(annotations[STORAGE_PROVISIONER], "csi.example.com");
+        assert!(server.events().iter().any(|event| event.contains("ExternalProvisioning")), "{:?}", server.events());
+    });
+}
+
+#[test]
+fn a_volume_that_comes_later_is_bound_at_once() {
+    test(async {
+        let server = Server::new();
+        server.add(&claim("data", "1Gi"));
+        let running = start(&server).await;
+        server.add(&volume("small", "1Gi", "Retain"));
+        running.pass(Duration::from_secs(1)).await;
+        assert_eq!(phases(&server, DATA, "small"), (json!("Bound"), json!("Bound")));
+    });
+}
+
+#[test]
+fn a_provisioner_that_cannot_be_named_is_reported_and_tried_again() {
+    test(async {
+        let server = Server::new();
+        server.add(&class("fast", "Immediate"));
+        server.on("patch", CLAIMS).once().answer(500, "InternalError", "etcd is away");
+        server.add(&of_class(claim("data", "1Gi"), "fast"));
+        let running = Running::start::<PersistentVolumeBinderOperator>(&server, &[]);
+        running.pass(Duration::from_secs(10)).await;
+        let annotations = at(&server, CLAIMS, DATA, "/metadata/annotations");
+        assert_eq!(annotations[STORAGE_PROVISIONER], "csi.example.com");
+        let failed = "Warning ProvisioningFailed: Error saving claim: ";
+        assert!(server.events().iter().any(|event| event.contains(failed)), "{:?}", server.events());
+    });
+}
+
+#[test]
+fn why_explains_a_pending_claim_by_the_volumes_that_do_not_fit() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Retain").phase("Available"));
+        server.add(&of_class(volume("gold", "10Gi", "Retain"), "gold").phase("Available"));
+        server.add(&claim("data", "10Gi"));
+        let running = start(&server).await;
+        let now = running.why(PATH).keys[0].now[0].text.clone();
+        assert_eq!(
+            now,
+            "tell PersistentVolumeClaim FailedBinding (no volume fits and it has no class; volume gold: its class is gold; \
+             volume small: it has only 1Gi)"
+        );
+    });
+}
+
+#[test]
+fn why_names_the_policy_of_a_volume_without_its_claim() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Retain"));
+        server.add(&claim("data", "1Gi"));
+        let running = start(&server).await;
+        server.delete(CLAIMS, DATA);
+        running.at_rest().await;
+        let now = running.why("/api/v1/persistentvolumes/small").keys[0].now[0].text.clone();
+        assert_eq!(now, "nothing (its claim default/data is gone, and its policy is Retain)");
+    });
+}
+
+#[test]
+fn classes_and_pods_are_followed_only_while_a_claim_needs_a_volume() {
+    test(async {
+        for resource in [CLASSES, "pods default/"] {
+            let server = Server::new();
+            is_followed_only_while_needed::<PersistentVolumeBinderOperator>(
+                &server,
+                resource,
+                |server| server.add(&claim("data", "1Gi")),
+                |server| server.delete(CLAIMS, DATA),
+            )
+            .await;
+        }
+    });
+}
