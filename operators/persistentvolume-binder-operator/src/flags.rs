@@ -20,3 +20,24 @@ fn positive(text: &str) -> Result<GoDuration, String> {
     let duration: GoDuration = text.parse().map_err(|error| format!("{error}"))?;
     if duration.0.is_zero() { Err("must be greater than 0".to_owned()) } else { Ok(duration) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(args: &[&str]) -> Result<(u64, bool), String> {
+        const NAME: &str = "persistentvolume-binder-operator";
+        let args = std::iter::once(NAME).chain(args.iter().copied()).map(Into::into);
+        let Flags { pvclaimbinder_sync_period, enable_dynamic_provisioning } =
+            shared::process::flags::parse::<Flags>(NAME, args).map_err(|exit| exit.text)?.own;
+        Ok((pvclaimbinder_sync_period.0.as_secs(), enable_dynamic_provisioning))
+    }
+
+    #[test]
+    fn flags_are_upstreams() {
+        assert_eq!(read(&[]), Ok((15, true)));
+        assert_eq!(read(&["--pvclaimbinder-sync-period=1m", "--enable-dynamic-provisioning=false"]), Ok((60, false)));
+        let error = read(&["--pvclaimbinder-sync-period=0s"]).unwrap_err();
+        assert!(error.contains("must be greater than 0"), "{error}");
+    }
+}

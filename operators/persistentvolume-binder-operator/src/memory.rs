@@ -44,3 +44,34 @@ impl Memory {
         self.bound().clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use shared::testing::object;
+
+    use super::*;
+    use crate::objects::volume::PersistentVolume;
+
+    #[test]
+    fn a_binding_is_remembered_until_the_cache_shows_it() {
+        let at = |version: &str, uid: &str| {
+            let volume = object("v1", "PersistentVolume", "a").namespace("").uid_of(uid);
+            volume.set(&["metadata", "resourceVersion"], version).build::<PersistentVolume>()
+        };
+        let memory = Memory::default();
+        let bound = &at("5", "a").metadata;
+        memory.remember(&bound.key, bound.uid, bound.resource_version);
+        assert!(memory.has_bound_since(&at("4", "a").metadata));
+        assert!(!memory.has_bound_since(&at("5", "a").metadata) && !memory.has_bound_since(&at("4", "b").metadata));
+        memory.seen(&at("4", "a").metadata);
+        assert!(memory.has_bound_since(&at("4", "a").metadata), "that state is older");
+        memory.seen(&at("5", "a").metadata);
+        assert!(!memory.has_bound_since(&at("4", "a").metadata));
+        for forget in [|memory: &Memory, key: &Key| memory.forget(key), |memory: &Memory, _: &Key| memory.forget_all()]
+        {
+            memory.remember(&bound.key, bound.uid, bound.resource_version);
+            forget(&memory, &bound.key);
+            assert!(!memory.has_bound_since(&at("4", "a").metadata));
+        }
+    }
+}

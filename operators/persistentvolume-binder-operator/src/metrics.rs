@@ -126,3 +126,55 @@ fn write<const N: usize>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shared::testing::{object, store};
+
+    use super::*;
+
+    /// Upstream: `TestMetricVolumeCount`, and `pvAndPVCCountCollector`.
+    #[test]
+    fn claims_and_volumes_are_counted_under_upstreams_names() {
+        let caches = Arc::new(Caches::new().0);
+        let registry = Metrics::new("persistentvolume-binder-operator");
+        registry.register_collector(Counts::new(&caches));
+        assert!(!registry.to_text().contains("pv_collector"), "there is nothing");
+        for (name, source, phase) in [("a", "hostPath", "Bound"), ("b", "hostPath", "Available"), ("c", "csi", "Bound")]
+        {
+            let spec = json!({ source: {}, "storageClassName": "fast" });
+            let volume = object("v1", "PersistentVolume", name).namespace("").set(&["spec"], spec);
+            store(&caches.persistent_volumes, &volume.phase(phase).build());
+        }
+        for (name, phase) in [("a", "Bound"), ("b", "Pending"), ("c", "Lost")] {
+            let spec = json!({ "storageClassName": "fast", "volumeAttributesClassName": "gold" });
+            let claim = object("v1", "PersistentVolumeClaim", name).set(&["spec"], spec);
+            store(&caches.persistent_volume_claims, &claim.phase(phase).build());
+        }
+        let text = registry.to_text();
+        let labels = "{namespace=\"default\",storage_class=\"fast\",volume_attributes_class=\"gold\"}";
+        for line in [
+            format!("{VOLUMES}{{plugin_name=\"kubernetes.io/host-path\",volume_mode=\"Filesystem\"}} 2\n"),
+            format!("{VOLUMES}{{plugin_name=\"N/A\",volume_mode=\"Filesystem\"}} 1\n"),
+            format!("{BOUND_VOLUMES}{{storage_class=\"fast\"}} 2\n"),
+            format!("{UNBOUND_VOLUMES}{{storage_class=\"fast\"}} 1\n"),
+            format!("{BOUND_CLAIMS}{labels} 1\n"),
+            format!("{UNBOUND_CLAIMS}{labels} 2\n"),
+        ] {
+            assert!(text.contains(&line), "{line}{text}");
+        }
+    }
+
+    #[test]
+    fn a_class_that_was_not_stored_counts_as_an_error_too() {
+        let registry = Metrics::new("persistentvolume-binder-operator");
+        let metrics = BinderMetrics::register(&registry);
+        metrics.gave_class(true);
+        metrics.gave_class(false);
+        let text = registry.to_text();
+        for line in [format!("{CLASSES_GIVEN}_total 2\n"), format!("{CLASSES_NOT_GIVEN}_total 1\n")] {
+            assert!(text.contains(&line), "{line}{text}");
+        }
+    }
+}

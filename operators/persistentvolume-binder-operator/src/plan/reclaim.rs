@@ -184,3 +184,20 @@ fn recycle(observed: &ObservedVolume) -> Next {
     let reason = Reason::CannotRecycle { why: why.clone() };
     Next::Execute(fail(volume, VOLUME_FAILED_RECYCLE, why, reason))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_folders_below_tmp_are_temporary() {
+        for path in ["/tmp/a", "/tmp/a/b", "/tmp//a", "/tmp/./a"] {
+            assert!(is_temporary(path), "{path}");
+        }
+        for path in
+            ["", "/", "/tmp", "/tmp/", "/tmp//", "/tmp/.", "/tmp/../etc", "/tmp/a/../../etc", "/data/tmp/a", "tmp/a"]
+        {
+            assert!(!is_temporary(path), "{path}");
+        }
+    }
+}

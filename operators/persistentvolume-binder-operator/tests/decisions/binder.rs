@@ -1564,3 +1564,15 @@ fn events_of_claims_and_volumes_end_as_upstreams() {
         row.check(&[], &[]);
     }
 }
+
+/// Upstream: 4-12 of `TestSync`.
+#[test]
+fn a_claim_that_the_cache_does_not_have_yet_keeps_its_volume() {
+    let newest = claim("claim4-12", "uid4-12-new", "10Gi", "volume4-12", "Bound", None, &[NOT_CACHED]);
+    let cached = claim("claim4-12", "uid4-12", "10Gi", "volume4-12", "Bound", None, &[]);
+    let volume = |phase: &str| volume("volume4-12", "10Gi", "uid4-12-new", "claim4-12", phase, "Delete", "", &[]);
+    let claims = [newest, cached].concat();
+    let volumes = (volume("Available"), volume("Bound"));
+    let name = "4-12 - volume bound to newest claim but not updated to local cache";
+    row(name, SyncOf::Volume, volumes, (claims.clone(), claims), &[]).check(&[], &[]);
+}

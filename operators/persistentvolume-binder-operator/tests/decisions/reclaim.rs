@@ -4,8 +4,8 @@ use serde_json::json;
 use shared::testing::ObjectBuilder;
 
 use super::fixtures::{
-    BOUND_BY_CONTROLLER, IN_TREE_FINALIZER, MIGRATED_TO, PROVISIONED_BY, SyncOf, annotated, claim, csi_volume,
-    finalized, on_host, row, saying, terminating, volume,
+    BOUND_BY_CONTROLLER, IN_TREE_FINALIZER, MIGRATED_TO, NOT_CACHED, PROVISIONED_BY, SyncOf, annotated, claim,
+    csi_volume, finalized, on_host, row, saying, terminating, volume,
 };
 
 /// Upstream: `TestDeleteSync`.
@@ -273,4 +273,39 @@ fn what_keeps_a_volume_from_being_recycled_is_upstreams() {
 fn using(pod: &str, claim: &str) -> ObjectBuilder {
     let volumes = json!([{ "name": "vol1", "persistentVolumeClaim": { "claimName": claim } }]);
     shared::testing::pod(pod).set(&["spec", "volumes"], volumes)
+}
+
+/// Upstream: 8-10-1 and 8-12 of `TestDeleteSync`.
+#[test]
+fn volumes_of_external_provisioners_are_only_released() {
+    let external = |name: &str, uid: &str, phase: &str| {
+        let volume =
+            csi_volume(name, "1Gi", uid, uid, phase, "Delete", "", "pd.csi.storage.gke.io", &[BOUND_BY_CONTROLLER]);
+        annotated(PROVISIONED_BY, "external.io/test", volume)
+    };
+    let none = || (Vec::new(), Vec::new());
+    let volumes = (external("volume8-10-1", "10-1-1", "Bound"), external("volume8-10-1", "10-1-1", "Released"));
+    row("8-10-1 - external deleter", SyncOf::Volume, volumes, none(), &[]).check(&[], &[]);
+    let other = external("volume8-12-2", "claim8-12", "Bound");
+    let volumes = (
+        [external("volume8-12-1", "claim8-12", "Bound"), other.clone()].concat(),
+        [external("volume8-12-1", "claim8-12", "Released"), other].concat(),
+    );
+    let claim = claim("claim8-12", "claim8-12", "10Gi", "volume8-12-2", "Bound", None, &[]);
+    let name = "8-12 - two PVs externally provisioned for a single claim";
+    row(name, SyncOf::Volume, volumes, (claim.clone(), claim), &[]).check(&[], &[]);
+}
+
+/// Upstream: 8-7 of `TestDeleteSync`, and 6-7 and 6-8 of `TestRecycleSync`: what the apiserver has counts.
+#[test]
+fn a_volume_whose_claim_the_cache_lacks_is_not_reclaimed() {
+    for policy in ["Delete", "Recycle"] {
+        let volume = |phase: &str| {
+            let volume = volume("volume8-7", "1Gi", "uid8-7", "claim8-7", phase, policy, "", &[BOUND_BY_CONTROLLER]);
+            on_host(volume)
+        };
+        let claim = || claim("claim8-7", "uid8-7", "10Gi", "volume8-7", "Bound", None, &[NOT_CACHED]);
+        let volumes = (volume("Released"), volume("Bound"));
+        row("8-7 - bound before deleting", SyncOf::Volume, volumes, (claim(), claim()), &[]).check(&[], &[]);
+    }
 }
