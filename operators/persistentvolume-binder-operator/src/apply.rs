@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use shared::api::object::{Key, ObjectReference};
-use shared::api::resource::Resource;
+use shared::api::resource::{PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Resource};
 use shared::transport::api_error::{ApiError, ResultExt};
 use shared::working::context::ControllerContext;
 use shared::working::control::{DeleteOptions, Patch};
@@ -15,7 +15,6 @@ use shared::working::queue::{Cause, Queue};
 use shared::working::worker::Requeue;
 
 use crate::metrics::BinderMetrics;
-use crate::objects::{PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES};
 use crate::observe::Caches;
 use crate::plan::edits::{ClaimEdit, Folder, VolumeEdit};
 use crate::plan::reclaim::VOLUME_FAILED_DELETE;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
+use shared::api::resource::{PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES};
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
 use shared::working::queue::Backoff;
@@ -15,7 +16,6 @@ use crate::apply::Writer;
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::{BinderMetrics, Counts};
-use crate::objects::{PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES};
 use crate::observe::{Caches, Informers, Observed, named_volume, volume_and_claim};
 use crate::plan::{Config, claim, volume};
 

@@ -14,11 +14,6 @@ use shared::api::object::{Key, Meta};
 use shared::api::quantity::Quantity;
 use shared::api::resource::{PODS, Resource};
 
-/// `v1` `PersistentVolumeClaim`.
-pub const PERSISTENT_VOLUME_CLAIMS: Resource =
-    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
-/// `v1` `PersistentVolume`.
-pub const PERSISTENT_VOLUMES: Resource = Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes");
 /// `storage.k8s.io/v1` `StorageClass`.
 pub const STORAGE_CLASSES: Resource =
     Resource::cluster_scoped("storage.k8s.io", "v1", "StorageClass", "storageclasses");

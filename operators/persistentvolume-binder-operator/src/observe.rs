@@ -214,7 +214,7 @@ fn free() -> IndexValue {
 }
 
 async fn live<T: Kind + Object>(control: &Control, key: &Key) -> anyhow::Result<Live<T>> {
-    let read = control.get::<T>(T::STATIC_RESOURCE, key).await.unless_gone();
+    let read = control.get::<T>(T::STATIC_RESOURCE, key).await.unless_absent();
     let read = read.with_context(|| format!("cannot read {} {key}", T::RESOURCE.kind))?;
     Ok(read.map_or(Live::Gone, |object| Live::Read(Arc::new(object))))
 }

@@ -5,9 +5,10 @@ use serde::de::IgnoredAny;
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::quantity::Quantity;
+use shared::api::resource::PERSISTENT_VOLUME_CLAIMS;
 use shared::api::selector::LabelSelector;
 
-use super::{AccessModes, Capacity, PERSISTENT_VOLUME_CLAIMS, VolumeMode, name_of_class};
+use super::{AccessModes, Capacity, VolumeMode, name_of_class};
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct PersistentVolumeClaim {

@@ -5,9 +5,10 @@ use serde::de::IgnoredAny;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, Uid, null_as_default};
 use shared::api::quantity::Quantity;
+use shared::api::resource::PERSISTENT_VOLUMES;
 
 use super::claim::PersistentVolumeClaim;
-use super::{AccessModes, Capacity, PERSISTENT_VOLUMES, VolumeMode, name_of_class};
+use super::{AccessModes, Capacity, VolumeMode, name_of_class};
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct PersistentVolume {
