@@ -65,7 +65,7 @@ pub fn upstream_controller(operator: &str) -> String {
 }
 
 /// Whether each operator runs as the one process does, as its only controller: `E2E_ONE_PROCESS=1`.
-fn is_one_process() -> bool {
+pub fn is_one_process() -> bool {
     std::env::var_os("E2E_ONE_PROCESS").is_some_and(|value| !value.is_empty())
 }
 
