@@ -20,7 +20,7 @@ pub struct Flags {
     pub disable_attach_detach_reconcile_sync: bool,
     /// Prevent force detaching volumes based on maximum unmount time and node status. If this flag is set to true, the
     /// non-graceful node shutdown feature must be used to recover from node failure. See
-    /// https://k8s.io/docs/storage-disable-force-detach-on-timeout/.
+    /// <https://k8s.io/docs/storage-disable-force-detach-on-timeout/>.
     #[arg(long, action = clap::ArgAction::Set, default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = parse_bool, value_name = "BOOL")]
     pub disable_force_detach_on_timeout: bool,
