@@ -70,6 +70,14 @@ async fn finished(scene: &Scene) -> Result<Vec<String>> {
     versions(scene).await
 }
 
+/// The Deployment that rolls: its pods take half a second to be ready.
+fn moving() -> Value {
+    let mut moving = deployment("moving", 20);
+    moving["spec"]["template"]["metadata"]["annotations"] =
+        json!({"pods.e2e/becomes": "ready-later", "pods.e2e/after": "500ms"});
+    moving
+}
+
 /// Starts a rollout and returns in its middle: pods take half a second to be ready, so there is time.
 async fn roll_half(scene: &Scene, step: u32) -> Result<()> {
     let environment = json!({"spec": {"template": {"spec": {"containers": [
@@ -91,11 +99,8 @@ fn controllers_change_hands_in_the_middle_of_a_rollout_and_back() -> Result<()> 
     with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
         let rest = ControllerManager::without(operators().map(upstream_controller));
         let moves = scene.beside("moves").await?;
-        let mut moving = deployment("moving", 20);
-        moving["spec"]["template"]["metadata"]["annotations"] =
-            json!({"pods.e2e/becomes": "ready-later", "pods.e2e/after": "500ms"});
         finish_some_work(scene).await?;
-        moves.apply(&moving).await?;
+        moves.apply(&moving()).await?;
         moves.rolled_out("moving").await?;
         let finished = finished(scene).await?;
 

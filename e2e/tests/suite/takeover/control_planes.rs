@@ -15,30 +15,17 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{finish_some_work, finished, roll_half, versions};
+use super::nodes::{KEY, TAINTED, begin};
+use super::{finish_some_work, finished, moving, roll_half, versions};
 use crate::batch::{behaving, completed, job, pods};
 use crate::support::clusters::program;
-use crate::support::{DEADLINE, Scene, deployment, template, uid, with_cluster};
+use crate::support::{DEADLINE, Scene, uid, with_cluster};
 
 const MEMBERS: [&str; 3] = ["first", "second", "third"];
-const TAINTED: &str = "node-1";
-const KEY: &str = "e2e.example/leave";
 /// Longer than the change of one member, so that another one ends the countdown.
 const TOLERATED: Duration = Duration::from_secs(20);
 /// So many pods at a time and in all; each takes two seconds.
 const JOB: (i32, i32) = (2, 16);
-
-/// A pod on the tainted node, which has to leave it after so many seconds.
-async fn leaving(scene: &Scene, name: &str, seconds: u64) -> Result<()> {
-    let mut pod = template(name);
-    pod["apiVersion"] = json!("v1");
-    pod["kind"] = json!("Pod");
-    pod["metadata"]["name"] = json!(name);
-    pod["spec"]["nodeName"] = json!(TAINTED);
-    pod["spec"]["tolerations"] =
-        json!([{"key": KEY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]);
-    scene.apply(&pod).await.map(drop)
-}
 
 /// Who works, once it is another one than `former`.
 async fn leader(scene: &Scene, former: &str) -> Result<String> {
@@ -58,7 +45,7 @@ async fn change(moves: &Scene, members: &mut [Operator], to: &ControllerManager,
     let (name, evicted) = (format!("job-{step}"), format!("evicted-{step}"));
     let slow = json!({"pods.e2e/becomes": "exited", "pods.e2e/after": "2s"});
     moves.apply(&behaving(job(&name, JOB.0, JOB.1), &slow, "sleep 2")).await?;
-    leaving(moves, &evicted, TOLERATED.as_secs()).await?;
+    begin(moves, &evicted, TOLERATED.as_secs()).await?;
     let began = Instant::now();
     roll_half(moves, step).await?;
     for (member, name) in members.iter_mut().zip(MEMBERS) {
@@ -89,13 +76,10 @@ fn three_control_planes_change_hands_one_after_the_other_and_back() -> Result<()
         let taint = Patch::Merge(json!({"spec": {"taints": [{"key": KEY, "effect": "NoExecute"}]}}));
         nodes.patch(TAINTED, &PatchParams::default(), &taint).await.context("taint a node")?;
         let moves = scene.beside("moves").await?;
-        let mut moving = deployment("moving", 20);
-        moving["spec"]["template"]["metadata"]["annotations"] =
-            json!({"pods.e2e/becomes": "ready-later", "pods.e2e/after": "500ms"});
         finish_some_work(scene).await?;
-        moves.apply(&moving).await?;
+        moves.apply(&moving()).await?;
         moves.rolled_out("moving").await?;
-        leaving(&moves, "patient", 3600).await?;
+        begin(&moves, "patient", 3600).await?;
         let patient = uid(&moves.fetch::<Pod>("patient").await?);
         let (rested, first) = (finished(scene).await?, leader(scene, "").await?);
 

@@ -24,8 +24,8 @@ const OPERATORS: [&str; 5] = [
 ];
 const NODES: u32 = 5;
 /// The one that is tainted.
-const TAINTED: &str = "node-1";
-const KEY: &str = "e2e.example/leave";
+pub(super) const TAINTED: &str = "node-1";
+pub(super) const KEY: &str = "e2e.example/leave";
 /// Longer than a hand-over takes.
 const TOLERATED: Duration = Duration::from_secs(15);
 
@@ -58,7 +58,7 @@ async fn versions(scene: &Scene) -> Result<Vec<String>> {
 }
 
 /// A pod whose countdown begins.
-async fn begin(scene: &Scene, name: &str, seconds: u64) -> Result<()> {
+pub(super) async fn begin(scene: &Scene, name: &str, seconds: u64) -> Result<()> {
     let mut pod = template(name);
     pod["apiVersion"] = json!("v1");
     pod["kind"] = json!("Pod");
