@@ -8,11 +8,12 @@ set -euo pipefail
 engine=$1 dist=$2 operator=$3 image=$4
 archive=$dist/images/$operator.tar
 limit_bytes=$((8 * 1024 * 1024)) run_as=65532:65532
-# The one that has all: their common part, and what each may add. As root it can read the keys of a control-plane node.
+# The one that has all: as much as one operator, and what each further one may add. As root it can read the keys of a
+# control-plane node.
 if [ "$operator" = operators ]; then
   run_as=0:0
   each=(operators/*/)
-  limit_bytes=$(((6 * 1024 + 640 * ${#each[@]}) * 1024))
+  limit_bytes=$((limit_bytes + 640 * (${#each[@]} - 1) * 1024))
 fi
 
 size_bytes=$(stat --format %s "$dist/bin/$operator")

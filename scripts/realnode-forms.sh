@@ -59,7 +59,7 @@ install() {
   local form=dist/form
   mkdir -p "$form"
   printf 'resources: [../../manifests/%s]\ncomponents: [%s]\npatches:\n' "$1" "${2:-}" >"$form/kustomization.yaml"
-  printf '  - {target: {kind: Deployment}, patch: "[{op: replace, path: /spec/replicas, value: 1}]"}\n' \
+  echo "  - {target: {kind: Deployment}, patch: '[{\"op\": \"replace\", \"path\": \"/spec/replicas\", \"value\": 1}]'}" \
     >>"$form/kustomization.yaml"
   kubectl apply -k "$form" >/dev/null
   scripts/bootstrap.sh
