@@ -64,7 +64,7 @@ pub fn upstream_controller(operator: &str) -> String {
     format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
 }
 
-/// Whether each operator runs as the one process does, as its only controller: `E2E_ONE_PROCESS=1`.
+/// Whether operators run in the form of one process: `E2E_ONE_PROCESS=1`.
 pub fn is_one_process() -> bool {
     std::env::var_os("E2E_ONE_PROCESS").is_some_and(|value| !value.is_empty())
 }

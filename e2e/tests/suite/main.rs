@@ -3,8 +3,8 @@
 //!
 //! Most tests share one cluster, each in a namespace of its own; those that stop or replace something start a cluster for
 //! themselves. With `E2E_EXTERNAL` set the cluster of `KUBECONFIG` is used, with the operators installed there, and tests
-//! that need a cluster of their own pass over it. With `E2E_ONE_PROCESS` set each operator runs as the one process does, as
-//! its only controller.
+//! that need a cluster of their own pass over it. With `E2E_ONE_PROCESS` set the shared cluster has all
+//! controllers in one process, and elsewhere each operator runs as the one process does, as its only controller.
 //! Left out: what tables over plans can show, and what needs kubelets.
 
 #![cfg(test)]

@@ -9,7 +9,7 @@ use cli::reach::{ReachOptions, parse_server};
 use cli::run::Session;
 use cli::runner::Runner;
 use cli::status::{Row, Status};
-use e2e::operator::upstream_controller;
+use e2e::operator::{is_one_process, upstream_controller};
 use shared::process::flags::VERSION;
 
 use crate::support::clusters::{manifests, shared_ports};
@@ -40,7 +40,8 @@ fn all_are_shown(status: &Status) -> Result<()> {
         // One that reads everything live has no caches.
         ensure!(synced.is_some_and(|(synced, all)| synced <= all), "{row:?}");
     }
-    let run = status.controllers.iter().filter(|controller| controller.runner == Runner::Operator);
+    let runner = if is_one_process() { Runner::Process } else { Runner::Operator };
+    let run = status.controllers.iter().filter(|controller| controller.runner == runner);
     let run: BTreeSet<String> = run.map(|controller| controller.name.clone()).collect();
     let theirs: BTreeSet<String> = operators().map(upstream_controller).collect();
     ensure!(run == theirs, "{status}");

@@ -2,13 +2,14 @@
 //! Left out: ending the shared one. Nothing outlives the process, which the cluster's guard sees to.
 
 use std::ffi::OsStr;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::thread;
 
 use anyhow::{Context, Result};
-use e2e::cluster::{Cluster, ClusterOptions};
-use e2e::operator::{self, ALL_IN_ONE, Installed, Operator, OperatorSpec};
+use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
+use e2e::operator::{self, ALL_IN_ONE, Installed, Operator, OperatorSpec, is_one_process};
 use futures::future::try_join_all;
 use serde_json::json;
 
@@ -51,6 +52,10 @@ fn start_shared() -> Result<&'static Shared> {
                 }
                 let options = ClusterOptions { has_node_lifecycle: true, ..ClusterOptions::default() };
                 let cluster = Cluster::start(options).await?;
+                if is_one_process() {
+                    let ports = vec![start_one_process(&cluster).await?];
+                    return Ok(Shared { cluster: Arc::new(cluster), ports });
+                }
                 let mut ports = Vec::new();
                 for operator in start_operators(&cluster, operators()).await? {
                     ports.push((operator.name().to_owned(), operator.port()));
@@ -64,6 +69,17 @@ fn start_shared() -> Result<&'static Shared> {
         joined.unwrap_or_else(|_| anyhow::bail!("starting the cluster panicked")).map_err(|error| format!("{error:#}"))
     });
     started.as_ref().map_err(anyhow::Error::msg).context("start the shared cluster")
+}
+
+/// Starts all controllers in one process, and says under which name and where it listens.
+async fn start_one_process(cluster: &Cluster) -> Result<(String, u16)> {
+    cluster.install_one_process().await?;
+    // The plugin asks the holder of a Lease.
+    let flags = iter::once("--leader-elect=true").chain(FLAGS.iter().map(|(_, flag)| *flag)).map(str::to_owned);
+    let of = ControllerManager { program: Some(program()), flags: flags.collect(), ..ControllerManager::all() };
+    cluster.start_controller_manager(of).await?;
+    cluster.wait_controller_manager().await?;
+    Ok(("kube-controller-manager".to_owned(), cluster.controller_manager_port()?))
 }
 
 /// Whether the cluster of `KUBECONFIG` is to be tested.
