@@ -7,7 +7,7 @@ mod backup;
 pub(crate) mod flags;
 mod local;
 mod nodes;
-mod options;
+pub(crate) mod options;
 mod parts;
 mod run_dir;
 mod start;

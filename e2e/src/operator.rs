@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::apply::{apply, text};
 use crate::cluster::flags::{all_needed_flags, needed_flags};
+use crate::cluster::options::every_gate;
 use crate::cluster::{Cluster, ControllerManager};
 use crate::guard::Guard;
 use crate::kubeconfig::{self, Credentials};
@@ -75,6 +76,7 @@ fn one_process(operator: &str) -> Vec<String> {
         format!("--controllers={}", upstream_controller(operator)),
         "--use-service-account-credentials".to_owned(),
         format!("--leader-elect-resource-name={operator}-process"),
+        every_gate(),
     ]
 }
 

@@ -59,6 +59,13 @@ impl ControllerManager {
         Self { program: None, controllers: words.collect::<Vec<String>>().join(","), flags: Vec::new() }
     }
 
+    /// With the controllers whose features are off by default, too.
+    #[must_use]
+    pub fn with_every_gate(mut self) -> Self {
+        self.flags.push(every_gate());
+        self
+    }
+
     /// Of several words about one controller the first counts.
     fn runs(&self, controller: &str) -> bool {
         let mut words = self.controllers.split(',');
@@ -126,6 +133,11 @@ impl ClusterOptions {
         }
         self
     }
+}
+
+/// The flag that turns on every feature without which the one process leaves a controller out.
+pub(crate) fn every_gate() -> String {
+    turned_on("--feature-gates", &[&GATES[..], &["PodCertificateRequest"]].concat())
 }
 
 /// `--flag=a=true,b=true`.

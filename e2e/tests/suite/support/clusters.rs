@@ -77,7 +77,7 @@ async fn start_one_process(cluster: &Cluster) -> Result<(String, u16)> {
     // The plugin asks the holder of a Lease.
     let flags = iter::once("--leader-elect=true").chain(FLAGS.iter().map(|(_, flag)| *flag)).map(str::to_owned);
     let of = ControllerManager { program: Some(program()), flags: flags.collect(), ..ControllerManager::all() };
-    cluster.start_controller_manager(of).await?;
+    cluster.start_controller_manager(of.with_every_gate()).await?;
     cluster.wait_controller_manager().await?;
     Ok(("kube-controller-manager".to_owned(), cluster.controller_manager_port()?))
 }
