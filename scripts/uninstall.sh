@@ -132,6 +132,6 @@ for operator in "${leaving[@]}"; do
   has "${processes[*]}" "$operator" || controllers+=("-${operator%-operator}-controller")
 done
 if [ ${#controllers[@]} != 0 ]; then
-  echo "nothing is left of ${#leaving[@]} operators. Remove $(IFS=, && echo "${controllers[*]}") from --controllers of" \
+  echo "nothing is left of ${#controllers[@]} operators. Remove $(IFS=, && echo "${controllers[*]}") from --controllers of" \
     "kube-controller-manager to give it their work"
 fi

@@ -70,11 +70,9 @@ fn beside(names: &[String], flags: &RunFlags) -> ClusterOptions {
     ClusterOptions { nodes: flags.nodes, controller_manager, has_node_lifecycle, ..ClusterOptions::default() }
 }
 
-/// A cluster in which `program` takes the place of kube-controller-manager. It elects a leader, because the plugin asks the
-/// holder of a Lease.
+/// A cluster in which `program` takes the place of kube-controller-manager.
 fn one_process(program: PathBuf, nodes: u32) -> ClusterOptions {
-    let flags = vec!["--leader-elect=true".to_owned()];
-    let controller_manager = Some(ControllerManager { program: Some(program), flags, ..ControllerManager::all() });
+    let controller_manager = Some(ControllerManager::one_process(program));
     ClusterOptions { nodes, controller_manager, ..ClusterOptions::default() }
 }
 

@@ -59,6 +59,12 @@ impl ControllerManager {
         Self { program: None, controllers: words.collect::<Vec<String>>().join(","), flags: Vec::new() }
     }
 
+    /// `program` in the place of upstream's, with the same controllers. It elects a leader, because the plugin asks the
+    /// holder of a Lease.
+    pub fn one_process(program: PathBuf) -> Self {
+        Self { program: Some(program), flags: vec!["--leader-elect=true".to_owned()], ..Self::all() }
+    }
+
     /// With the controllers whose features are off by default, too.
     #[must_use]
     pub fn with_every_gate(mut self) -> Self {

@@ -2,7 +2,6 @@
 //! Left out: ending the shared one. Nothing outlives the process, which the cluster's guard sees to.
 
 use std::ffi::OsStr;
-use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::thread;
@@ -74,10 +73,9 @@ fn start_shared() -> Result<&'static Shared> {
 /// Starts all controllers in one process, and says under which name and where it listens.
 async fn start_one_process(cluster: &Cluster) -> Result<(String, u16)> {
     cluster.install_one_process().await?;
-    // The plugin asks the holder of a Lease.
-    let flags = iter::once("--leader-elect=true").chain(FLAGS.iter().map(|(_, flag)| *flag)).map(str::to_owned);
-    let of = ControllerManager { program: Some(program()), flags: flags.collect(), ..ControllerManager::all() };
-    cluster.start_controller_manager(of.with_every_gate()).await?;
+    let mut of = ControllerManager::one_process(program()).with_every_gate();
+    of.flags.extend(FLAGS.iter().map(|(_, flag)| (*flag).to_owned()));
+    cluster.start_controller_manager(of).await?;
     cluster.wait_controller_manager().await?;
     Ok(("kube-controller-manager".to_owned(), cluster.controller_manager_port()?))
 }

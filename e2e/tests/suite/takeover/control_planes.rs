@@ -66,7 +66,7 @@ async fn change(moves: &Scene, members: &mut [Operator], to: &ControllerManager,
 fn three_control_planes_change_hands_one_after_the_other_and_back() -> Result<()> {
     with_cluster(ClusterOptions { has_node_lifecycle: true, ..ClusterOptions::default() }, async |scene| {
         let upstream = ControllerManager::all();
-        let ours = ControllerManager { program: Some(program()), ..ControllerManager::all() };
+        let ours = ControllerManager::one_process(program());
         scene.cluster.install_one_process().await?;
         let mut members = Vec::new();
         for name in MEMBERS {
