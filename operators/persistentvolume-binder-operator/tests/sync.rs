@@ -75,9 +75,12 @@ fn survives_a_kill_before_any_write() {
                 server.add(&volume("small", "1Gi", "Retain"));
                 server.add(&volume("large", "10Gi", "Delete"));
                 server.add(&class("waits", "WaitForFirstConsumer"));
+            }),
+            // Once both volumes are available, each claim has one that it gets in any order.
+            Do(|server| {
                 server.add(&of_class(claim("waits", "1Gi"), "waits"));
                 server.add(&claim("data", "1Gi"));
-                server.add(&claim("more", "1Gi"));
+                server.add(&claim("more", "5Gi"));
             }),
             Do(|server| {
                 server.change(CLAIMS, "default/waits", |claim| {
