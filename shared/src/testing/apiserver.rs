@@ -40,8 +40,9 @@ use self::store::{Id, Refusal, Store, text};
 use self::watch::Watches;
 use super::{NOW, ObjectBuilder, protobuf};
 use crate::api::resource::{
-    CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, CONTROLLER_REVISIONS, DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES,
-    NODES, POD_GROUPS, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource, SECRETS,
+    CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, CONTROLLER_REVISIONS, CSI_DRIVERS, DEPLOYMENTS, EVENTS, JOBS, LEASES,
+    NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS, PODS, REPLICA_SETS,
+    REPLICATION_CONTROLLERS, Resource, SECRETS,
 };
 use crate::transport::client::{Client, connection_of};
 use crate::transport::clock::Clock;
@@ -59,10 +60,10 @@ const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list",
 const OTHERS: &[Resource] = &[
     Resource::namespaced("apps", "v1", "StatefulSet", "statefulsets"),
     Resource::namespaced("apps", "v1", "DaemonSet", "daemonsets"),
-    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
-    Resource::cluster_scoped("", "v1", "PersistentVolume", "persistentvolumes"),
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     Resource::cluster_scoped("storage.k8s.io", "v1", "StorageClass", "storageclasses"),
-    Resource::cluster_scoped("storage.k8s.io", "v1", "CSIDriver", "csidrivers"),
+    CSI_DRIVERS,
     Resource::cluster_scoped("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments"),
     Resource::cluster_scoped("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),
     Resource::namespaced("", "v1", "Service", "services"),
