@@ -51,12 +51,21 @@ impl Facts {
         checks
     }
 
+    fn run_by(&self) -> Runner {
+        runner(&self.lease, &self.manager, &controller_of(&self.operator), false, self.now)
+    }
+
+    /// A pod, or the Lease of the process with several controllers.
+    fn holder(&self) -> &str {
+        self.lease.known().map(Lease::pod).unwrap_or_default()
+    }
+
     fn runner(&self) -> Check {
         const ABOUT: &str = "lease";
-        let Self { operator, namespace, now, lease, manager, .. } = self;
+        let Self { operator, namespace, manager, .. } = self;
         let controller = controller_of(operator);
-        let holder = lease.known().map(Lease::pod).unwrap_or_default();
-        match runner(lease, manager, &controller, false, *now) {
+        let holder = self.holder();
+        match self.run_by() {
             Runner::Both => {
                 let text = format!(
                     "{holder} holds Lease {namespace}/{operator}, and kube-controller-manager also runs {controller}"
@@ -183,6 +192,10 @@ impl Facts {
         let Self { operator, namespace, .. } = self;
         let deployment = match &self.deployment {
             Lookup::Found(deployment) => Object(deployment),
+            Lookup::Absent if self.run_by() == Runner::Process => {
+                let text = format!("no Deployment of its own: the process that holds Lease {} runs it", self.holder());
+                return Check::new(ABOUT, Level::Fine, text);
+            }
             Lookup::Absent => {
                 return Check::new(ABOUT, Level::Problem, format!("Deployment {namespace}/{operator} not found"));
             }

@@ -210,6 +210,25 @@ fn an_image_is_there_once_a_pod_was_started_from_it() {
 }
 
 #[test]
+fn an_operator_of_a_process_with_several_needs_no_deployment() {
+    let of_family = |ago: i64| {
+        let lease = held(ago).known().cloned().unwrap();
+        Lookup::Found(Lease { holder: "kube-system/workloads-group-operator".to_owned(), ..lease })
+    };
+    let off = Manager { lease: Lookup::Absent, controllers: None, is_replaced: false };
+    let image = |lease: Lookup<Lease>| {
+        let found = said(|facts| {
+            (facts.lease, facts.manager, facts.deployment) = (lease, off.clone(), Lookup::Absent);
+        });
+        found.into_iter().filter(|text| text.contains(" image: ")).collect::<Vec<_>>()
+    };
+    assert_eq!(image(of_family(1)), [""; 0]);
+    let missing = "Problem image: Deployment kube-system/deployment-operator not found";
+    assert_eq!(image(of_family(90)), [missing]);
+    assert_eq!(image(held(1)), [missing]);
+}
+
+#[test]
 fn a_right_that_the_caller_lacks_is_a_problem() {
     let right = Right {
         verb: "list".to_owned(),
