@@ -20,8 +20,15 @@ pub enum Tool {
     MetricsServer,
     Prometheus,
     PrometheusAdapter,
+    CsiAttacher,
+    CsiProvisioner,
+    CsiResizer,
+    CsiSnapshotter,
+    SnapshotController,
     /// Upstream's own e2e tests.
     E2eTest,
+    /// Runs them in several processes at a time.
+    Ginkgo,
 }
 
 impl Tool {
@@ -30,7 +37,7 @@ impl Tool {
         [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::Kwok, Self::Kubectl];
 
     /// Every program.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 16] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeScheduler,
@@ -40,7 +47,13 @@ impl Tool {
         Self::MetricsServer,
         Self::Prometheus,
         Self::PrometheusAdapter,
+        Self::CsiAttacher,
+        Self::CsiProvisioner,
+        Self::CsiResizer,
+        Self::CsiSnapshotter,
+        Self::SnapshotController,
         Self::E2eTest,
+        Self::Ginkgo,
     ];
 
     /// The program of this name.
@@ -63,7 +76,13 @@ impl Tool {
             Self::MetricsServer => "metrics-server",
             Self::Prometheus => "prometheus",
             Self::PrometheusAdapter => "prometheus-adapter",
+            Self::CsiAttacher => "csi-attacher",
+            Self::CsiProvisioner => "csi-provisioner",
+            Self::CsiResizer => "csi-resizer",
+            Self::CsiSnapshotter => "csi-snapshotter",
+            Self::SnapshotController => "snapshot-controller",
             Self::E2eTest => "e2e.test",
+            Self::Ginkgo => "ginkgo",
         }
     }
 
@@ -71,6 +90,7 @@ impl Tool {
     fn version_args(self) -> &'static [&'static str] {
         match self {
             Self::Kubectl => &["version", "--client"],
+            Self::Ginkgo => &["version"],
             Self::Etcd
             | Self::KubeApiserver
             | Self::KubeScheduler
@@ -79,6 +99,11 @@ impl Tool {
             | Self::MetricsServer
             | Self::Prometheus
             | Self::PrometheusAdapter
+            | Self::CsiAttacher
+            | Self::CsiProvisioner
+            | Self::CsiResizer
+            | Self::CsiSnapshotter
+            | Self::SnapshotController
             | Self::E2eTest => &["--version"],
         }
     }
@@ -94,7 +119,12 @@ impl Tool {
             Self::Prometheus => "prometheus, version 3.16.",
             // There is no other way to ask it.
             Self::PrometheusAdapter => "unknown flag: --version",
+            Self::CsiAttacher => "v4.12.",
+            Self::CsiProvisioner => "v6.3.",
+            Self::CsiResizer => "v2.2.",
+            Self::CsiSnapshotter | Self::SnapshotController => "v8.6.",
             Self::E2eTest => "v1.36.",
+            Self::Ginkgo => "Ginkgo Version 2.",
         }
     }
 
@@ -104,11 +134,13 @@ impl Tool {
             .args(self.version_args())
             .stdin(Stdio::null())
             .output()
-            .is_ok_and(|output| self.accepts_version(&String::from_utf8_lossy(&output.stdout)))
+            .is_ok_and(|output| self.accepts_version(path, &String::from_utf8_lossy(&output.stdout)))
     }
 
-    fn accepts_version(self, printed: &str) -> bool {
-        printed.starts_with(self.accepted_version())
+    /// Some programs print first by which path they were started.
+    fn accepts_version(self, path: &Path, printed: &str) -> bool {
+        let own = printed.strip_prefix(&*path.to_string_lossy()).map_or(printed, str::trim_start);
+        own.starts_with(self.accepted_version())
     }
 }
 
@@ -126,16 +158,20 @@ mod tests {
 
     #[test]
     fn only_the_reference_versions_are_accepted() {
-        assert!(Tool::Etcd.accepts_version("etcd Version: 3.6.16\nGit SHA: x"));
-        assert!(!Tool::Etcd.accepts_version("etcd Version: 3.5.9"));
-        assert!(Tool::KubeApiserver.accepts_version("Kubernetes v1.36.3"));
-        assert!(!Tool::KubeScheduler.accepts_version("Kubernetes v1.35.0"));
-        assert!(Tool::Kwok.accepts_version("kwok version v0.8.0 go1.26.8 (linux/amd64)"));
-        assert!(!Tool::Kwok.accepts_version("kwok version v0.7.0 go1.26.8 (linux/amd64)"));
-        assert!(!Tool::Kwok.accepts_version(""));
-        assert!(Tool::MetricsServer.accepts_version("v0.9.0"));
-        assert!(Tool::Prometheus.accepts_version("prometheus, version 3.16.0 (branch: , revision: unknown)"));
-        assert!(Tool::E2eTest.accepts_version("v1.36.3"));
-        assert!(Tool::Kubectl.accepts_version("Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0"));
+        let accepts = |tool: Tool, printed: &str| tool.accepts_version(Path::new("/bin/program"), printed);
+        assert!(accepts(Tool::Etcd, "etcd Version: 3.6.16\nGit SHA: x"));
+        assert!(!accepts(Tool::Etcd, "etcd Version: 3.5.9"));
+        assert!(accepts(Tool::KubeApiserver, "Kubernetes v1.36.3"));
+        assert!(!accepts(Tool::KubeScheduler, "Kubernetes v1.35.0"));
+        assert!(accepts(Tool::Kwok, "kwok version v0.8.0 go1.26.8 (linux/amd64)"));
+        assert!(!accepts(Tool::Kwok, "kwok version v0.7.0 go1.26.8 (linux/amd64)"));
+        assert!(!accepts(Tool::Kwok, ""));
+        assert!(accepts(Tool::MetricsServer, "v0.9.0"));
+        assert!(accepts(Tool::Prometheus, "prometheus, version 3.16.0 (branch: , revision: unknown)"));
+        assert!(accepts(Tool::CsiResizer, "/bin/program v2.2.0"));
+        assert!(!accepts(Tool::CsiResizer, "/bin/program unknown"));
+        assert!(accepts(Tool::E2eTest, "v1.36.3"));
+        assert!(accepts(Tool::Ginkgo, "Ginkgo Version 2.28.0"));
+        assert!(accepts(Tool::Kubectl, "Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0"));
     }
 }
