@@ -22,6 +22,8 @@ pub(crate) struct About {
     pub(crate) nodes: u32,
     /// In how many zones they are.
     pub(crate) zones: u32,
+    /// Whether the steps need kinds that are off by default.
+    pub(crate) gated: bool,
     /// Flags of operators, by name, which kube-controller-manager gets, too.
     pub(crate) flags: Flags,
     pub(crate) page: &'static str,

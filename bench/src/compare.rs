@@ -52,6 +52,7 @@ async fn run_steps(
     let (nodes, zones) = (about.nodes, about.zones);
     let options_of_cluster =
         ClusterOptions { nodes, zones, has_node_lifecycle, audit: true, ..ClusterOptions::default() };
+    let options_of_cluster = if about.gated { options_of_cluster.with_gated_kinds() } else { options_of_cluster };
     let cluster = Cluster::start(options_of_cluster).await?;
     let mut helpers = Vec::new();
     for name in about.helpers {

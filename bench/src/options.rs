@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use crate::programs::Programs;
 use crate::sizes::{
-    AllSizes, BatchSizes, GarbageSizes, IdentitySizes, NodesSizes, QuotaSizes, SetsSizes, WorkloadsSizes,
+    AllSizes, BatchSizes, DevicesSizes, GarbageSizes, IdentitySizes, NodesSizes, QuotaSizes, SetsSizes, StorageSizes,
+    WorkloadsSizes,
 };
 
 /// Which steps are measured, and whose work they are.
@@ -26,6 +27,10 @@ pub(crate) enum Set {
     Identity,
     /// Endpoints, quotas and autoscalers.
     Quota,
+    /// Volumes: bound, provisioned, attached and deleted.
+    Storage,
+    /// Claims of devices, and objects that are stored in another version.
+    Devices,
     /// All operators, at work on Deployments and at rest.
     All,
 }
@@ -77,6 +82,10 @@ pub(crate) struct BenchOptions {
     pub(crate) identity: IdentitySizes,
     #[command(flatten)]
     pub(crate) quota: QuotaSizes,
+    #[command(flatten)]
+    pub(crate) storage: StorageSizes,
+    #[command(flatten)]
+    pub(crate) devices: DevicesSizes,
     #[command(flatten)]
     pub(crate) all: AllSizes,
     /// Where the report goes; by default a page of the set's own in docs.

@@ -19,6 +19,7 @@ pub(crate) struct Running {
     /// Those that do the work, or whose controllers of kube-controller-manager do it.
     names: Vec<String>,
     flags: Flags,
+    gated: bool,
     leader_elect: bool,
     /// What the operators run from where all are one process, which takes the place of kube-controller-manager.
     one_process: Option<PathBuf>,
@@ -42,10 +43,10 @@ impl Running {
     ) -> Result<Self> {
         let leader_elect = options.is_leader_elected();
         let processes = Processes::Stopped(Vec::new());
-        let (names, flags) = (&about.operators, about.flags);
+        let &About { operators: ref names, flags, gated, .. } = about;
         let is_one_process = contestant == Contestant::Operators && options.one_process;
         let one_process = is_one_process.then(|| options.programs.all_in_one()).transpose()?;
-        let mut running = Self { contestant, names: names.clone(), flags, leader_elect, one_process, processes };
+        let mut running = Self { contestant, names: names.clone(), flags, gated, leader_elect, one_process, processes };
         match contestant {
             Contestant::Operators if !is_one_process => {
                 let mut operators = Vec::new();
@@ -93,6 +94,7 @@ impl Running {
     async fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
         let program = self.one_process.clone();
         let controller_manager = controller_manager(contestant, &self.names, self.flags, self.leader_elect);
+        let controller_manager = if self.gated { controller_manager.with_gated_kinds() } else { controller_manager };
         cluster.start_controller_manager(ControllerManager { program, ..controller_manager }).await?;
         self.processes = Processes::ControllerManager;
         Ok(())

@@ -123,6 +123,33 @@ pub(crate) struct QuotaSizes {
     pub(crate) kept_objects: u32,
 }
 
+/// The steps of volumes.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct StorageSizes {
+    /// How many claims are bound to volumes that exist.
+    #[arg(long, default_value_t = 2000)]
+    pub(crate) existing_volumes: u32,
+    /// How many claims get a new volume, which a pod each then uses.
+    #[arg(long, default_value_t = 1000)]
+    pub(crate) provisioned: u32,
+    /// How many nodes these pods run on.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) storage_nodes: u32,
+}
+
+/// The steps of devices and of storage versions.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct DevicesSizes {
+    /// How many pods come and go with a claim from a template.
+    #[arg(long, default_value_t = 2000)]
+    pub(crate) claiming_pods: u32,
+    /// How many objects are stored in another version.
+    #[arg(long, default_value_t = 20_000)]
+    pub(crate) migrated: u32,
+}
+
 /// The steps of all operators.
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]

@@ -3,12 +3,14 @@
 
 mod all;
 mod batch;
+mod devices;
 mod garbage;
 mod identity;
 mod nodes;
 mod quota;
 mod services;
 mod sets;
+mod storage;
 mod workloads;
 
 use anyhow::Result;
@@ -28,6 +30,8 @@ pub(crate) fn about(set: Set, options: &BenchOptions) -> Result<About> {
         Set::Nodes => nodes::about(options),
         Set::Identity => identity::about(options),
         Set::Quota => quota::about(options),
+        Set::Storage => storage::about(options),
+        Set::Devices => devices::about(options),
         Set::All => all::about(options)?,
     })
 }
@@ -42,6 +46,8 @@ pub(crate) async fn run(set: Set, bench: &mut Bench<'_>) -> Result<()> {
         Set::Nodes => nodes::run(bench).await,
         Set::Identity => identity::run(bench).await,
         Set::Quota => quota::run(bench).await,
+        Set::Storage => storage::run(bench).await,
+        Set::Devices => devices::run(bench).await,
         Set::All => all::run(bench).await,
     }
 }

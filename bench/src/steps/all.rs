@@ -65,6 +65,7 @@ pub(crate) fn about(options: &BenchOptions) -> Result<About> {
         ),
         nodes: nodes_for(present.max(pods.unsigned_abs())),
         zones: 3,
+        gated: false,
         flags: &[],
         page: if *one_process { "docs/benchmarks/one.md" } else { "docs/benchmarks/all.md" },
         targets: Some(TARGETS),

@@ -35,6 +35,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
         ),
         nodes: nodes_for(*completions.max(jobs).max(cron_jobs)),
         zones: 3,
+        gated: false,
         flags: &[],
         page: "docs/benchmarks/batch.md",
         targets: None,

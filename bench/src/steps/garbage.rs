@@ -32,6 +32,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
         ),
         nodes: nodes_for(trees * tree_pods),
         zones: 3,
+        gated: false,
         flags: &[],
         page: "docs/benchmarks/garbage.md",
         targets: None,

@@ -42,6 +42,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
         ),
         nodes: 1,
         zones: 3,
+        gated: false,
         flags: &[],
         page: "docs/benchmarks/identity.md",
         targets: Some(TARGETS),

@@ -50,6 +50,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
         ),
         nodes: all_nodes - new_nodes,
         zones: ZONES,
+        gated: false,
         flags: &[("node-ipam-operator", "--node-cidr-mask-size=22")],
         page: "docs/benchmarks/nodes.md",
         targets: Some(TARGETS),

@@ -55,6 +55,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
         ),
         nodes: nodes_for(*charged_pods),
         zones: 3,
+        gated: false,
         flags: AUTOSCALING_DEFAULTS,
         page: "docs/benchmarks/quota.md",
         targets: Some(TARGETS),

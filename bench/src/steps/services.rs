@@ -30,6 +30,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
         ),
         nodes: nodes_for((*present).max(*pods).unsigned_abs()),
         zones: 3,
+        gated: false,
         flags: &[],
         page: "docs/benchmarks/services.md",
         targets: None,

@@ -59,6 +59,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
         ),
         nodes: *nodes,
         zones: 3,
+        gated: false,
         flags: &[],
         page: "docs/benchmarks/sets.md",
         targets: Some(TARGETS),

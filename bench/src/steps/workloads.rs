@@ -31,6 +31,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
         ),
         nodes: nodes_for((*present).max(*pods).unsigned_abs()),
         zones: 3,
+        gated: false,
         flags: &[],
         page: "docs/benchmarks/deployments.md",
         targets: None,

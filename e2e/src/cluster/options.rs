@@ -65,6 +65,13 @@ impl ControllerManager {
         Self { program: Some(program), flags: vec!["--leader-elect=true".to_owned()], ..Self::all() }
     }
 
+    /// With the controllers of the kinds that are off by default and that [`ClusterOptions::with_gated_kinds`] turns on.
+    #[must_use]
+    pub fn with_gated_kinds(mut self) -> Self {
+        self.flags.push(turned_on("--feature-gates", &GATES));
+        self
+    }
+
     /// With the controllers whose features are off by default, too.
     #[must_use]
     pub fn with_every_gate(mut self) -> Self {
@@ -133,10 +140,8 @@ impl ClusterOptions {
     #[must_use]
     pub fn with_gated_kinds(mut self) -> Self {
         let gates = turned_on("--feature-gates", &GATES);
-        self.apiserver_flags.extend([gates.clone(), turned_on("--runtime-config", &GATED)]);
-        if let Some(ControllerManager { flags, .. }) = &mut self.controller_manager {
-            flags.push(gates);
-        }
+        self.apiserver_flags.extend([gates, turned_on("--runtime-config", &GATED)]);
+        self.controller_manager = self.controller_manager.map(ControllerManager::with_gated_kinds);
         self
     }
 }
