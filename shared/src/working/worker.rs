@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
+use tokio::sync::RwLock;
 use tokio::task::JoinSet;
 
 use crate::api::explain::{Stage, Subject};
@@ -72,10 +73,14 @@ pub trait Controller: Send + Sync + 'static {
 /// Called with the resource whose cache has not seen a key's own writes, when the key is held for it.
 pub(crate) type OnHeld = Box<dyn Fn(&str) + Send + Sync>;
 
+/// Held for reading by each running sync of an operator, and for writing by whoever needs that none runs.
+pub(crate) type Syncing = Arc<RwLock<()>>;
+
 /// The state that the workers of one queue share.
 pub(crate) struct Work<C> {
     pub(crate) controller: Arc<C>,
     pub(crate) queue: Queue,
+    pub(crate) syncing: Syncing,
     pub(crate) consistency: Arc<Consistency>,
     pub(crate) on_held: Option<OnHeld>,
     pub(crate) decisions: Decisions,
@@ -92,6 +97,7 @@ impl<C: Controller> Work<C> {
             let work = Arc::clone(&work);
             tasks.spawn(async move {
                 while let Some(key) = work.queue.next().await {
+                    let _syncing = work.syncing.read().await;
                     if let Some(behind) = work.consistency.behind(&key) {
                         work.hold(key, behind);
                     } else {
@@ -122,7 +128,7 @@ impl<C: Controller> Work<C> {
     }
 
     async fn sync(&self, key: &Key) {
-        let Self { controller, queue, consistency: _, on_held: _, decisions, clock, panics } = self;
+        let Self { controller, queue, syncing: _, consistency: _, on_held: _, decisions, clock, panics } = self;
         let attempt = queue.failures(key) + 1;
         decisions.begin(clock.now(), key, queue.trigger(key));
         let syncing = AssertUnwindSafe(controller.sync(key)).catch_unwind();
@@ -211,6 +217,7 @@ mod tests {
         let work = Work {
             controller: Arc::clone(&controller),
             queue: queue.clone(),
+            syncing: Syncing::default(),
             consistency: nothing_written(),
             on_held: None,
             decisions: Decisions::default(),

@@ -226,3 +226,24 @@ fn after_a_restore_of_etcd_a_node_has_its_whole_time_again() {
         assert_eq!(server.count(DELETE), 1);
     });
 }
+
+#[test]
+fn a_restored_attachment_that_a_pod_wants_is_not_deleted_again() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server, &NODES, &[]).await;
+        let backup = server.back_up();
+        server.delete("pods", "default/web");
+        running.at_rest().await;
+        assert_eq!(server.count(DELETE), 1);
+        server.restore(backup);
+        running.pass(Duration::from_secs(1)).await;
+        // The nodes are listed last, so that all else is known anew beside the old memory.
+        let late = server.on("watch", "nodes").times(2).answer(500, "InternalError", "etcd is not ready");
+        running.start_over().await;
+        assert_eq!(late.count(), 2);
+        settle(&server, &running).await;
+        assert_eq!((server.count(DELETE), attached_to(&server, "data", &NODES)), (1, vec!["worker-0".to_owned()]));
+        assert_eq!(reported(&server, "worker-0"), ["data"]);
+    });
+}

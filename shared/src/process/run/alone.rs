@@ -40,8 +40,8 @@ pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock:
     let mut setup = Setup::new(O::NAMES, &flags.shared, client, clock, metrics, &events);
     setup.declare(|setup| O::set_up(&flags.own, setup));
     let Face { explainer, .. } = Face::of(O::NAMES, &mut setup, String::new());
-    let Setup { shadow, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
-    let start_over = StartOver { followed, on_restore, queues: queues.clone() };
+    let Setup { shadow, informers, progress, followed, on_restore, queues, syncing, starters, workers, .. } = setup;
+    let start_over = StartOver { followed, on_restore, queues: queues.clone(), syncing };
     let (caches, woken) = (progress.clone(), queues.clone());
     let work = async move {
         let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();

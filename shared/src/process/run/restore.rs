@@ -8,6 +8,7 @@ use tokio::sync::watch::Receiver;
 use crate::following::followed::Followed;
 use crate::transport::client::{Client, RETURN_SPREAD};
 use crate::working::queue::Queue;
+use crate::working::worker::Syncing;
 
 /// Forgets what is remembered of versions and of objects under way.
 pub(super) type OnRestore = Box<dyn Fn() + Send + Sync>;
@@ -16,6 +17,7 @@ pub(crate) struct StartOver {
     pub(super) followed: Followed,
     pub(super) on_restore: Vec<OnRestore>,
     pub(super) queues: Vec<Queue>,
+    pub(super) syncing: Syncing,
 }
 
 impl StartOver {
@@ -38,8 +40,12 @@ impl StartOver {
     }
 
     /// Lists everything anew, forgets, and lets no key wait for what may never come.
+    ///
+    /// No sync runs meanwhile: it would compare the restored objects with the memory of what was undone. Running syncs
+    /// end first, so that the lists show what they wrote, and nothing needs to be remembered of it.
     pub(crate) async fn start_over(&self) {
         tracing::warn!("etcd was restored from a backup; relisting everything");
+        let _none_syncs = self.syncing.write().await;
         self.followed.relist().await;
         for forget in &self.on_restore {
             forget();
@@ -53,22 +59,27 @@ impl StartOver {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
-    use tokio::sync::watch;
+    use tokio::sync::{Notify, watch};
     use tokio::time::timeout;
 
     use super::*;
+    use crate::api::explain::{Stage, Subject};
     use crate::api::object::{Key, Object};
     use crate::api::resource::PODS;
     use crate::following::cache::Cache;
     use crate::following::informer::InformerBuilder;
     use crate::testing::apiserver::{Connection, Server};
     use crate::testing::pod;
+    use crate::transport::clock::Clock;
+    use crate::working::consistency::{Consistency, Watched};
     use crate::working::control::Written;
-    use crate::working::queue::Backoff;
+    use crate::working::decisions::Decisions;
+    use crate::working::queue::{Backoff, Cause};
+    use crate::working::worker::{Controller, Requeue, Work};
 
     /// Waits until exactly these pods are cached.
     async fn cached(cache: &Cache<Written>, names: &[&str]) {
@@ -95,6 +106,7 @@ mod tests {
             followed: Followed::default(),
             on_restore: vec![Box::new(forget)],
             queues: vec![queue.clone()],
+            syncing: Syncing::default(),
         };
         let (lease, restores) = watch::channel(0_u64);
         tokio::spawn(start_over.with_lease(restores));
@@ -117,7 +129,9 @@ mod tests {
         let (cache, mut followed) = (informer.cache(), Followed::default());
         followed.add(informer.collection());
         tokio::spawn(informer.run(client.clone()).0);
-        tokio::spawn(StartOver { followed, on_restore: Vec::new(), queues: Vec::new() }.without_lease(client));
+        let (on_restore, queues, syncing) = (Vec::new(), Vec::new(), Syncing::default());
+        let start_over = StartOver { followed, on_restore, queues, syncing };
+        tokio::spawn(start_over.without_lease(client));
         cached(&cache, &["a", "b"]).await;
 
         server.cut_watches("pods");
@@ -127,5 +141,89 @@ mod tests {
         cached(&cache, &["a"]).await;
         server.add(&pod("d"));
         cached(&cache, &["a", "d"]).await;
+    }
+
+    /// Notes when syncs begin and end; that of `slow` ends when it is told to.
+    #[derive(Clone, Default)]
+    struct Noting {
+        noted: Arc<Mutex<Vec<String>>>,
+        end: Arc<Notify>,
+    }
+
+    impl Noting {
+        fn note(&self, what: impl Into<String>) {
+            self.noted.lock().unwrap().push(what.into());
+        }
+
+        fn noted(&self) -> Vec<String> {
+            self.noted.lock().unwrap().clone()
+        }
+    }
+
+    impl Controller for Noting {
+        async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+            self.note(format!("{} begins", key.name()));
+            if key.name() == "slow" {
+                self.end.notified().await;
+            }
+            self.note(format!("{} ends", key.name()));
+            Ok(Requeue::Done)
+        }
+
+        fn key_of(&self, object: &Subject) -> Option<Key> {
+            Some(object.key())
+        }
+
+        fn preview(&self, _: &Key) -> Vec<Stage> {
+            Vec::new()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_key_is_synced_before_all_is_listed_and_forgotten_and_running_syncs_end_first() {
+        const A_WHILE: Duration = Duration::from_secs(1);
+        let server = Server::new();
+        let client = server.client(&Connection::default());
+        let informer = InformerBuilder::<Written>::of(PODS).build();
+        let mut followed = Followed::default();
+        followed.add(informer.collection());
+        let mut progress = informer.cache().subscribe();
+        tokio::spawn(informer.run(client.clone()).0);
+        progress.wait_for(|progress| progress.synced).await.unwrap();
+
+        let (queue, controller, syncing) =
+            (Queue::new("test", Backoff::default(), None), Noting::default(), Syncing::default());
+        let work = Work {
+            controller: Arc::new(controller.clone()),
+            queue: queue.clone(),
+            syncing: Arc::clone(&syncing),
+            consistency: Arc::new(Consistency::new(client, Watched::default())),
+            on_held: None,
+            decisions: Decisions::default(),
+            clock: Clock::system(),
+            panics: Arc::default(),
+        };
+        tokio::spawn(work.run(2));
+        let noting = controller.clone();
+        let on_restore: Vec<OnRestore> = vec![Box::new(move || noting.note("forgotten"))];
+        let start_over = StartOver { followed, on_restore, queues: vec![queue.clone()], syncing };
+        Queue::start(std::slice::from_ref(&queue), || {});
+        queue.add(&Key::new("ns", "slow"), Cause::Event);
+        tokio::time::sleep(A_WHILE).await;
+
+        let list = server.on("list", "pods").once().hold();
+        let started_over = tokio::spawn(async move { start_over.start_over().await });
+        tokio::time::sleep(A_WHILE).await;
+        queue.add(&Key::new("ns", "next"), Cause::Edit);
+        tokio::time::sleep(A_WHILE).await;
+        assert_eq!((list.count(), controller.noted()), (0, vec!["slow begins".to_owned()]));
+        controller.end.notify_one();
+        list.arrived().await;
+        tokio::time::sleep(A_WHILE).await;
+        assert_eq!(controller.noted(), ["slow begins", "slow ends"]);
+        list.release();
+        started_over.await.unwrap();
+        tokio::time::sleep(A_WHILE).await;
+        assert_eq!(controller.noted(), ["slow begins", "slow ends", "forgotten", "next begins", "next ends"]);
     }
 }

@@ -38,7 +38,7 @@ use crate::working::effect::Effects;
 use crate::working::events::{Events, Recorder};
 use crate::working::expectations::Expectations;
 use crate::working::queue::{Backoff, Queue};
-use crate::working::worker::{Controller, OnHeld, Work};
+use crate::working::worker::{Controller, OnHeld, Syncing, Work};
 
 /// The declarations of an operator before anything starts.
 pub struct Setup {
@@ -58,6 +58,7 @@ pub struct Setup {
     pub(super) followed: Followed,
     pub(super) on_restore: Vec<OnRestore>,
     pub(super) queues: Vec<Queue>,
+    pub(super) syncing: Syncing,
     pub(super) watched: Watched,
     pub(super) consistency: BTreeMap<&'static str, Arc<Consistency>>,
     pub(super) expectations: BTreeMap<&'static str, Arc<Expectations>>,
@@ -104,6 +105,7 @@ impl Setup {
             followed: Followed::default(),
             on_restore: Vec::new(),
             queues: Vec::new(),
+            syncing: Syncing::default(),
             watched: Watched::default(),
             consistency: BTreeMap::new(),
             expectations: BTreeMap::new(),
@@ -295,8 +297,8 @@ impl Setup {
         self.informers.push(Box::pin(task.map(Ok)));
     }
 
-    /// Calls this after etcd was restored from a backup, once the caches have listed everything anew: what is
-    /// remembered of versions and of objects under way belongs to a history that is no more.
+    /// Calls this after etcd was restored from a backup, once the caches have listed everything anew and before any key is
+    /// synced: what is remembered of versions and of objects under way belongs to a history that is no more.
     pub fn on_restore(&mut self, forget: impl Fn() + Send + Sync + 'static) {
         self.on_restore.push(Box::new(forget));
     }
@@ -314,11 +316,16 @@ impl Setup {
         self.explainers.push(KeyExplainer::new(explained, queue.clone(), Arc::clone(&consistency), noted));
         let on_held = self.on_held.remove(queue.name());
         let (queue, clock, panics) = (queue.clone(), self.clock(), Arc::clone(&self.panics));
+        let syncing = Arc::clone(&self.syncing);
         let work: BoxFuture<'static, ()> = match self.shadow.clone() {
-            None => Box::pin(Work { controller, queue, consistency, on_held, decisions, clock, panics }.run(workers)),
+            None => {
+                let work = Work { controller, queue, syncing, consistency, on_held, decisions, clock, panics };
+                Box::pin(work.run(workers))
+            }
             Some(shadow) => {
                 let controller = Arc::new(shadow.controller(controller, &queue));
-                Box::pin(Work { controller, queue, consistency, on_held, decisions, clock, panics }.run(workers))
+                let work = Work { controller, queue, syncing, consistency, on_held, decisions, clock, panics };
+                Box::pin(work.run(workers))
             }
         };
         self.workers.push(work);
