@@ -2,8 +2,6 @@
 
 pub mod gates;
 
-use std::time::Duration;
-
 use clap::ArgAction;
 use shared::process::flags::{GoDuration, at_least_one, parse_bool};
 
@@ -18,7 +16,7 @@ pub struct Flags {
     #[arg(long, default_value_t = 5, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_horizontal_pod_autoscaler_syncs: usize,
     /// The period for syncing the number of pods in horizontal pod autoscaler.
-    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = positive)]
+    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = GoDuration::positive)]
     pub horizontal_pod_autoscaler_sync_period: GoDuration,
     /// The period for which autoscaler will look backwards and not scale down below any recommendation it made during
     /// that period.
@@ -47,12 +45,6 @@ pub struct Flags {
     pub feature_gates: FeatureGates,
 }
 
-/// A period of zero would sync without pause.
-fn positive(text: &str) -> Result<GoDuration, String> {
-    let duration: GoDuration = text.parse().map_err(|error| format!("{error}"))?;
-    Some(duration).filter(|duration| duration.0 > Duration::ZERO).ok_or_else(|| "must be greater than 0".to_owned())
-}
-
 impl From<&Flags> for Config {
     fn from(flags: &Flags) -> Self {
         let FeatureGates { configurable_tolerance, scale_to_zero } = flags.feature_gates;
@@ -71,6 +63,8 @@ impl From<&Flags> for Config {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn read(args: &[&str]) -> Result<Flags, String> {

@@ -1,7 +1,5 @@
 //! The flags: those every operator has, and upstream's of this controller.
 
-use std::time::Duration;
-
 use shared::process::flags::GoDuration;
 
 use crate::plan::Config;
@@ -10,7 +8,7 @@ use crate::plan::Config;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
     /// The period for checking the health of all nodes.
-    #[arg(long, default_value = "5s", value_name = "DURATION", value_parser = positive)]
+    #[arg(long, default_value = "5s", value_name = "DURATION", value_parser = GoDuration::positive)]
     pub node_monitor_period: GoDuration,
     /// Amount of time which we allow running Node to be unresponsive before marking it unhealthy. Must be several times
     /// the period at which a kubelet renews its Lease.
@@ -39,12 +37,6 @@ pub struct Flags {
     /// Fraction of Nodes in a zone which needs to be not Ready (minimum 3) for zone to be treated as unhealthy.
     #[arg(long, default_value_t = 0.55, value_name = "NUMBER")]
     pub unhealthy_zone_threshold: f64,
-}
-
-/// A period of 0 would be a busy loop.
-fn positive(text: &str) -> Result<GoDuration, String> {
-    let duration: GoDuration = text.parse().map_err(|error| format!("{error}"))?;
-    Some(duration).filter(|duration| duration.0 > Duration::ZERO).ok_or_else(|| "must be greater than 0".to_owned())
 }
 
 impl From<&Flags> for Config {

@@ -7,13 +7,12 @@ use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use shared::api::condition::{FALSE, TRUE, UNKNOWN};
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::{LEASES, NODES, PODS};
-use shared::api::taint::{self, KnownTaint, Taint};
+use shared::api::taint::{self, KnownTaint, ServedTaint};
 use shared::api::time::Time;
 
 pub const NODE_LEASES: &str = "kube-node-lease";
@@ -63,28 +62,6 @@ pub struct Node {
 }
 
 shared::view!(Node, NODES);
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Box<RawValue>")]
-pub struct ServedTaint {
-    pub taint: Taint,
-    /// As it was served: a patch has all taints, and must lose no field of them.
-    pub whole: Box<RawValue>,
-}
-
-impl TryFrom<Box<RawValue>> for ServedTaint {
-    type Error = serde_json::Error;
-
-    fn try_from(whole: Box<RawValue>) -> Result<Self, Self::Error> {
-        Ok(Self { taint: serde_json::from_str(whole.get())?, whole })
-    }
-}
-
-impl PartialEq for ServedTaint {
-    fn eq(&self, other: &Self) -> bool {
-        self.whole.get() == other.whole.get()
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use shared::api::condition::{FALSE, UNKNOWN};
 use shared::api::intern::Text;
 use shared::api::raw::{RawObject, raw_of};
-use shared::api::taint::KnownTaint;
+use shared::api::taint::{KnownTaint, Taint, taints_spec};
 use shared::api::time::Time;
 
 use crate::objects::{NEVER_UPDATED, Node, READY, STATUS_UNKNOWN};
@@ -41,23 +41,19 @@ pub fn not_ready_status(now: Timestamp) -> Value {
     json!({ "status": { "conditions": [condition] } })
 }
 
-/// The merge patch of all taints of a node, and of labels; other taints stay as they were written.
-///
-/// Upstream: `AddOrUpdateTaintOnNode` and `RemoveTaintOffNode`, `pkg/controller/controller_utils.go`.
+/// The merge patch of all taints of a node, and of labels.
 pub fn taints_patch(
     node: &Node,
     (add, remove): (&[KnownTaint], &[KnownTaint]),
     labels: &[(&'static str, Text)],
     now: Timestamp,
 ) -> Box<RawValue> {
-    let stays = node.taints.iter().filter(|served| !remove.iter().chain(add).any(|ours| ours.is(&served.taint)));
     let new = |taint: &KnownTaint| {
         raw_of(&json!({ "key": taint.key, "effect": taint.effect.as_str(), "timeAdded": Time::of(now) }))
     };
-    let taints: Vec<Box<RawValue>> = stays.map(|served| served.whole.clone()).chain(add.iter().map(new)).collect();
-    let (mut spec, mut patch) = (RawObject::default(), RawObject::default());
-    spec.insert("taints", raw_of(&taints));
-    patch.insert("spec", raw_of(&spec));
+    let stays = |taint: &Taint| !remove.iter().chain(add).any(|ours| ours.is(taint));
+    let mut patch = RawObject::default();
+    patch.insert("spec", raw_of(&taints_spec(&node.taints, stays, add.iter().map(new))));
     if !labels.is_empty() {
         patch.insert("metadata", raw_of(&labels_metadata(labels)));
     }

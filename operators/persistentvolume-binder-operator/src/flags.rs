@@ -7,18 +7,12 @@ use shared::process::flags::{GoDuration, parse_bool};
 pub struct Flags {
     /// The period for syncing persistent volumes and persistent volume claims. Only those are synced again that lack
     /// something.
-    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = positive)]
+    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = GoDuration::positive)]
     pub pvclaimbinder_sync_period: GoDuration,
     /// Enable dynamic provisioning for environments that support it.
     #[arg(long, action = clap::ArgAction::Set, default_value = "true", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = parse_bool, value_name = "BOOL")]
     pub enable_dynamic_provisioning: bool,
-}
-
-/// A period of nothing would keep the operator busy.
-fn positive(text: &str) -> Result<GoDuration, String> {
-    let duration: GoDuration = text.parse().map_err(|error| format!("{error}"))?;
-    if duration.0.is_zero() { Err("must be greater than 0".to_owned()) } else { Ok(duration) }
 }
 
 #[cfg(test)]

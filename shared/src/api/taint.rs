@@ -2,11 +2,14 @@
 //!
 //! Left out: `timeAdded`, which nobody reads, and lists: each view keeps the taints and tolerations that matter to it.
 
+mod served;
+
 use std::fmt;
 
 use serde::Deserialize;
 
 use crate::api::intern::Text;
+pub use served::{ServedTaint, taints_spec};
 
 // The keys that controllers know. Upstream: staging/src/k8s.io/api/core/v1/well_known_taints.go, without the `TaintNode`
 // in front of each name.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use node_lifecycle_operator::objects::{Node, ServedTaint};
+use node_lifecycle_operator::objects::Node;
 use node_lifecycle_operator::status::{labels_patch, not_ready_status, silent_status, taints_patch};
 use serde_json::{Value, json};
 use shared::api::intern::Text;
-use shared::api::taint::{KnownTaint, NOT_READY, UNREACHABLE};
+use shared::api::taint::{KnownTaint, NOT_READY, ServedTaint, UNREACHABLE};
 use shared::testing::NOW;
 
 use crate::fixtures::{of, tainted};

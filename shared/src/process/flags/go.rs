@@ -45,6 +45,14 @@ fn unit_nanos(unit: &str) -> Option<u128> {
     }
 }
 
+impl GoDuration {
+    /// Reads a period: with none between two rounds an operator would never rest.
+    pub fn positive(text: &str) -> Result<Self, String> {
+        let period: Self = text.parse().map_err(|error: GoValueError| error.to_string())?;
+        if period.0.is_zero() { Err(format!("must be greater than 0, but got {period}")) } else { Ok(period) }
+    }
+}
+
 impl FromStr for GoDuration {
     type Err = GoValueError;
 
@@ -161,6 +169,13 @@ mod tests {
         let read = text.parse::<GoDuration>();
         let shown = read.map_or_else(|error| error.to_string(), |duration| duration.to_string());
         assert_eq!(shown, expected, "{text}");
+    }
+
+    #[test]
+    fn a_period_is_not_zero() {
+        assert_eq!(GoDuration::positive("1ns"), Ok(GoDuration(Duration::from_nanos(1))));
+        assert_eq!(GoDuration::positive("0h"), Err("must be greater than 0, but got 0s".to_owned()));
+        assert_eq!(GoDuration::positive("5"), Err("missing unit in duration \"5\"".to_owned()));
     }
 
     #[test]
