@@ -4,6 +4,7 @@
 //! Left out: whatever waits, reads a cluster or knows the time.
 
 pub mod bootstrap_token;
+pub mod cidr;
 pub mod condition;
 pub mod csi_translation;
 pub mod explain;

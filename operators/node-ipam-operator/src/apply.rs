@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use shared::api::cidr::Cidr;
 use shared::api::object::{Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::resource::NODES;
 use shared::transport::api_error::{ApiError, ResultExt};
@@ -14,7 +15,6 @@ use shared::working::control::Patch;
 use shared::working::events::PlannedEvent;
 
 use crate::memory::Pool;
-use crate::objects::cidr::Cidr;
 use crate::objects::{Node, joined, reasons};
 use crate::observe::Observed;
 use crate::plan::{Plan, Reason};

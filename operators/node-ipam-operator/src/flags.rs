@@ -7,9 +7,9 @@
 
 use clap::error::ErrorKind;
 use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use shared::api::cidr::{Cidr, Family, cluster_cidrs, is_dual_stack};
 use shared::process::flags::parse_bool;
 
-use crate::objects::cidr::{Cidr, Family};
 use crate::objects::cidr_set::CidrSet;
 
 /// The only allocator without a cloud.
@@ -93,7 +93,10 @@ impl GivenFlags {
         if allocator.is_empty() {
             return Err("invalid CIDR allocator type: ".to_owned());
         }
-        let cluster_cidrs = self.cluster_cidrs()?;
+        if self.cluster_cidr.trim().is_empty() {
+            return Err("Controller: Must specify --cluster-cidr if --allocate-node-cidrs is set".to_owned());
+        }
+        let cluster_cidrs = cluster_cidrs(&self.cluster_cidr)?;
         let services = self.services()?;
         let (ipv4, ipv6) = self.mask_sizes(&cluster_cidrs)?;
         let set = |cidr: &Cidr| match cidr.family() {
@@ -107,26 +110,6 @@ impl GivenFlags {
             }
         }
         Ok(Some(sets))
-    }
-
-    /// Upstream: `validateCIDRs`.
-    fn cluster_cidrs(&self) -> Result<Vec<Cidr>, String> {
-        let texts = self.cluster_cidr.trim();
-        if texts.is_empty() {
-            return Err("Controller: Must specify --cluster-cidr if --allocate-node-cidrs is set".to_owned());
-        }
-        let read = |(index, text): (usize, &str)| {
-            text.parse::<Cidr>().map_err(|error| format!("invalid CIDR[{index}]: <nil> ({error})"))
-        };
-        let cidrs: Vec<Cidr> = texts.split(',').enumerate().map(read).collect::<Result<_, _>>()?;
-        match cidrs.len() {
-            count if count > 1 && !is_dual_stack(&cidrs) => Err(format!(
-                "len of ClusterCIDRs=={count} and they are not configured as dual stack (at least one from each \
-                 IPFamily"
-            )),
-            count if count > 2 => Err(format!("length of clusterCIDRs is:{count} more than max allowed of 2")),
-            _ => Ok(cidrs),
-        }
     }
 
     /// A range that cannot be read is an error: upstream warns, and gives its addresses to pods too.
@@ -166,9 +149,4 @@ impl GivenFlags {
             None => Ok((ipv4.unwrap_or(MASK_SIZE_IPV4), ipv6.unwrap_or(MASK_SIZE_IPV6))),
         }
     }
-}
-
-/// Upstream: `IsDualStackCIDRs`, `k8s.io/utils/net/ipfamily.go`.
-fn is_dual_stack(cidrs: &[Cidr]) -> bool {
-    [Family::V4, Family::V6].iter().all(|family| cidrs.iter().any(|cidr| cidr.family() == *family))
 }

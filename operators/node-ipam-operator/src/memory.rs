@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use shared::api::cidr::{Cidr, PodCidr};
 use shared::api::object::{Key, Uid};
 use shared::following::cache::Change;
 
 use crate::metrics::{CidrSetMetrics, SetMetrics};
-use crate::objects::cidr::Cidr;
+use crate::objects::Node;
 use crate::objects::cidr_set::CidrSet;
-use crate::objects::{Node, PodCidr};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {

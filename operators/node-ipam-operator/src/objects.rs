@@ -2,17 +2,15 @@
 //!
 //! Left out: `podCIDR`, which the apiserver keeps as the first of `podCIDRs`, and all that heartbeats write.
 
-pub mod cidr;
 pub mod cidr_set;
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Deserialize;
+use shared::api::cidr::PodCidr;
 use shared::api::list::list;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::NODES;
-
-use self::cidr::{Cidr, InvalidCidr};
 
 /// The reasons of events, which are also the new status that their messages tell.
 ///
@@ -42,43 +40,6 @@ pub struct NodeSpec {
 impl Node {
     pub fn pod_cidrs(&self) -> &[PodCidr] {
         &self.spec.pod_cidrs
-    }
-}
-
-/// One of `podCIDRs`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum PodCidr {
-    Range(Cidr),
-    /// A text that is none.
-    Unreadable(Box<str>),
-}
-
-impl PodCidr {
-    pub fn range(&self) -> Option<Cidr> {
-        match self {
-            Self::Range(cidr) => Some(*cidr),
-            Self::Unreadable(_) => None,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for PodCidr {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Ok(match text.parse::<Cidr>() {
-            Ok(cidr) => Self::Range(cidr),
-            Err(InvalidCidr(text)) => Self::Unreadable(text.into()),
-        })
-    }
-}
-
-impl Display for PodCidr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Range(cidr) => Display::fmt(cidr, f),
-            Self::Unreadable(text) => f.write_str(text),
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use shared::api::cidr::Cidr;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::following::cache::{Cache, IndexId, IndexValue};
@@ -11,7 +12,6 @@ use shared::following::informer::{Informer, InformerBuilder};
 
 use crate::memory::{Place, Pool, Range};
 use crate::objects::Node;
-use crate::objects::cidr::Cidr;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {

@@ -5,12 +5,12 @@
 use std::fmt;
 
 use serde::Serialize;
+use shared::api::cidr::{Cidr, PodCidr};
 use shared::api::object::Uid;
 use shared::working::decisions::{self, Reasoned};
 
 use crate::memory::{Place, Range};
-use crate::objects::cidr::Cidr;
-use crate::objects::{PodCidr, joined};
+use crate::objects::joined;
 use crate::observe::Observed;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

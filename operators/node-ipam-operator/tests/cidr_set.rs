@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use node_ipam_operator::objects::cidr::{Cidr, Family, InvalidCidr};
 use node_ipam_operator::objects::cidr_set::CidrSet;
 use proptest::prelude::*;
+use shared::api::cidr::{Cidr, Family, InvalidCidr};
 use shared::testing::properties::order_is_irrelevant;
 
 fn cidr(text: &str) -> Cidr {

@@ -5,9 +5,8 @@
 //!
 //! Upstream: `pkg/controller/nodeipam/ipam/cidrset/cidr_set.go`.
 
+use shared::api::cidr::{Cidr, Family};
 use std::collections::BTreeMap;
-
-use super::cidr::{Cidr, Family};
 
 /// How many bits longer a block's mask may be than that of its range, if they are IPv6.
 ///

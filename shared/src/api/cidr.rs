@@ -3,11 +3,11 @@
 //! Of two ranges of one family either one contains the other, or they have no address in common.
 //! Left out: IPv4 addresses in the form of IPv6 ones (`::ffff:10.0.0.0`), which are IPv6 here.
 
-use std::fmt;
+use std::fmt::{self, Display};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// IPv4 or IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,9 +71,41 @@ impl Cidr {
         self.mask_size
     }
 
+    /// Whether the first or the last address of another range is in this one.
+    pub fn has_an_end_of(self, other: Self) -> bool {
+        let has = |address: u128| self.first <= address && address <= self.last();
+        self.family == other.family && (has(other.first) || has(other.last()))
+    }
+
     pub fn overlaps(self, other: Self) -> bool {
         self.family == other.family && self.first <= other.last() && other.first <= self.last()
     }
+}
+
+/// The ranges of `--cluster-cidr`: one, or one of each family.
+///
+/// # Errors
+/// In upstream's words, if a range cannot be read or there are more.
+///
+/// Upstream: `validateCIDRs`, `cmd/kube-controller-manager/app/core.go`, and `startRouteController`,
+/// `k8s.io/cloud-provider/app/core.go`.
+pub fn cluster_cidrs(texts: &str) -> Result<Vec<Cidr>, String> {
+    let read = |(index, text): (usize, &str)| {
+        text.parse::<Cidr>().map_err(|error| format!("invalid CIDR[{index}]: <nil> ({error})"))
+    };
+    let cidrs: Vec<Cidr> = texts.trim().split(',').enumerate().map(read).collect::<Result<_, _>>()?;
+    match cidrs.len() {
+        count if count > 1 && !is_dual_stack(&cidrs) => Err(format!(
+            "len of ClusterCIDRs=={count} and they are not configured as dual stack (at least one from each IPFamily"
+        )),
+        count if count > 2 => Err(format!("length of clusterCIDRs is:{count} more than max allowed of 2")),
+        _ => Ok(cidrs),
+    }
+}
+
+/// Upstream: `IsDualStackCIDRs`, `k8s.io/utils/net/ipfamily.go`.
+pub fn is_dual_stack(cidrs: &[Cidr]) -> bool {
+    [Family::V4, Family::V6].iter().all(|family| cidrs.iter().any(|cidr| cidr.family() == *family))
 }
 
 /// Upstream: `ParseCIDRSloppy`, `k8s.io/utils/net/parse.go`: numbers may begin with zeros.
@@ -106,7 +138,7 @@ fn read_number(digits: &str) -> Option<u8> {
     digits.parse().ok().filter(|_| is_number)
 }
 
-impl fmt::Display for Cidr {
+impl Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mask_size = self.mask_size;
         match self.family {
@@ -121,12 +153,51 @@ impl fmt::Display for Cidr {
 
 impl fmt::Debug for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        Display::fmt(self, f)
     }
 }
 
 impl Serialize for Cidr {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// One of a Node's `podCIDRs`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(untagged)]
+pub enum PodCidr {
+    Range(Cidr),
+    /// A text that is none.
+    Unreadable(Box<str>),
+}
+
+impl PodCidr {
+    pub fn range(&self) -> Option<Cidr> {
+        match self {
+            Self::Range(cidr) => Some(*cidr),
+            Self::Unreadable(_) => None,
+        }
+    }
+}
+
+impl From<&str> for PodCidr {
+    fn from(text: &str) -> Self {
+        text.parse::<Cidr>().map_or_else(|InvalidCidr(text)| Self::Unreadable(text.into()), Self::Range)
+    }
+}
+
+impl<'de> Deserialize<'de> for PodCidr {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from(&*String::deserialize(deserializer)?))
+    }
+}
+
+impl Display for PodCidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Range(cidr) => Display::fmt(cidr, f),
+            Self::Unreadable(text) => f.write_str(text),
+        }
     }
 }
