@@ -500,6 +500,11 @@ impl Client {
         self.connections.place(purpose, &*self.connect).await
     }
 
+    /// Asks the gates about a write that goes elsewhere. They know it by a path such as the apiserver would have.
+    pub(crate) fn may_write(&self, method: Method, path: &str) -> Result<(), ApiError> {
+        self.check(&Call { method, ..Call::get(path, Accept::Object) })
+    }
+
     fn check(&self, call: &Call<'_>) -> Result<(), ApiError> {
         self.gates.iter().try_for_each(|gate| gate.check(call))
     }

@@ -14,9 +14,11 @@ pub(crate) mod review;
 use std::sync::Arc;
 
 use futures::stream::{self, Buffered, Collect, Iter, StreamExt};
+use http::Method;
 
 use crate::api::object::{Key, Object, Uid};
 use crate::api::resource::Resource;
+use crate::api::url::segment;
 use crate::transport::api_error::ApiError;
 use crate::transport::client::Client;
 use crate::working::consistency::Consistency;
@@ -64,10 +66,27 @@ impl Control {
         &self.consistency
     }
 
+    /// Refuses a write that is not the apiserver's where one of the apiserver's would be refused: of a shadow, which
+    /// notes it as `create routes.cloud node-a`, and while another replica may lead.
+    pub fn allow(&self, write: Elsewhere, resource: &str, name: &str) -> Result<(), ApiError> {
+        let method = match write {
+            Elsewhere::Create => Method::POST,
+            Elsewhere::Delete => Method::DELETE,
+        };
+        self.client.may_write(method, &format!("/apis/cloud/v1/{resource}/{}", segment(name)))
+    }
+
     /// A live read: the newest state, past every cache.
     pub async fn get<T: Object>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
         self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
     }
+}
+
+/// A write that is not the apiserver's, such as one of a cloud.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elsewhere {
+    Create,
+    Delete,
 }
 
 /// The objects that the owner controls after [`KeyControl::claim`].
@@ -154,8 +173,12 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::leader::Term;
+    use crate::transport::client::ClientOptions;
+    use crate::working::consistency::Watched;
     use anyhow::anyhow;
     use futures::FutureExt;
+    use tokio::time::Instant;
 
     #[track_caller]
     fn check(count: usize, limit: usize, expected: (usize, usize, usize)) {
@@ -197,6 +220,18 @@ mod tests {
             let outcome = slow_start(1000, body_bytes, call).await;
             assert_eq!((outcome.succeeded.len(), most.get()), (1000, expected));
         }
+    }
+
+    #[tokio::test]
+    async fn a_write_elsewhere_is_refused_while_another_replica_may_lead() {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let allowed = |term: Term| {
+            let client = Client::new(&config, ClientOptions::default()).unwrap().behind(term);
+            let consistency = Arc::new(Consistency::new(client.clone(), Watched::default()));
+            Control::new(client, consistency, Decisions::default()).allow(Elsewhere::Delete, "routes", "a")
+        };
+        assert!(matches!(allowed(Term::of_test(None)), Err(ApiError::NotLeading)));
+        assert!(allowed(Term::of_test(Some(Instant::now()))).is_ok());
     }
 
     #[test]
