@@ -27,6 +27,8 @@ const LEASE: &str = "kube-controller-manager";
 const PROGRAM: &str = "operators";
 /// The one flag of operators whose value is translated.
 const FEATURE_GATES: &str = "feature-gates";
+/// The flag without which the controllers of clouds do not run.
+const PROVIDER: &str = "cloud-provider-endpoint";
 
 /// Runs kube-controller-manager's controllers in one process, with its flags
 #[derive(Debug, clap::Args)]
@@ -55,7 +57,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>, operators: &'stati
     let Flags { own, shared } = flags::read::<ProcessFlags>(&matches)?;
     let gates = Gates::read(&own.feature_gates).map_err(|wrong| Exit::of_errors(&wrong))?;
     let Chosen { operators: chosen, notes: of_controllers } =
-        controllers::choose(&own.controllers, &gates, operators).map_err(|wrong| Exit::of_errors(&wrong))?;
+        controllers::choose(&own.controllers, &gates, is_given(PROVIDER, &matches, operators), operators)
+            .map_err(|wrong| Exit::of_errors(&wrong))?;
     let start = |operator: &Operator| Start { entry: operator.entry, args: args_of(operator, &matches, &gates) };
     let notes = of_controllers.into_iter().chain(gates.notes(operators)).chain(accepted::notes(&matches)).collect();
     Ok(Several {
@@ -100,6 +103,12 @@ fn command(operators: &[Operator]) -> Command {
 /// The flags that this operator declares itself.
 fn flags_of(operator: &Operator) -> Vec<Arg> {
     (operator.flags)(Command::new(operator.name)).get_arguments().cloned().collect()
+}
+
+/// Whether an operator's flag of this name is given.
+fn is_given(name: &str, matches: &ArgMatches, operators: &[Operator]) -> bool {
+    let flag = operators.iter().flat_map(flags_of).find(|flag| flag.get_long() == Some(name));
+    flag.is_some_and(|flag| matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine))
 }
 
 /// A flag whose values go to operators unchecked: each of them, because a list is appended to.

@@ -104,13 +104,11 @@ const GROUPS: &[Group] = &[
         flags: &[("emulated-version", Text), ("min-compatibility-version", Text)],
     },
     Group {
-        why: "cloud controllers belong to the cloud-controller-manager",
+        why: "a cloud provider is a process of its own, at --cloud-provider-endpoint",
         flags: &[
             ("allow-untagged-cloud", Bool),
             ("cloud-config", Text),
             ("cloud-provider", OneOf(&["", "external"])),
-            ("cluster-name", Text),
-            ("concurrent-service-syncs", Integer),
             ("configure-cloud-routes", Bool),
             ("enable-leader-migration", Bool),
             // A file may migrate node-ipam-controller, whose Lease would then be another one than this process's.

@@ -19,7 +19,7 @@ enum Runs {
     /// `*` or its name.
     ByDefault,
     ByName,
-    /// Never: it belongs to the cloud-controller-manager, and kube-controller-manager skips it too.
+    /// As by default, if there is a cloud provider. kube-controller-manager leaves it to the cloud-controller-manager.
     InCloud,
 }
 
@@ -152,7 +152,12 @@ pub(super) fn help() -> String {
 /// Upstream: `IsControllerEnabled`, `k8s.io/controller-manager/app/helper.go`; `Validate`,
 /// `k8s.io/controller-manager/options/generic.go`; `BuildController`,
 /// `cmd/kube-controller-manager/app/controller_descriptor.go`.
-pub(super) fn choose(asked: &[String], gates: &Gates, operators: &'static [Operator]) -> Result<Chosen, Vec<String>> {
+pub(super) fn choose(
+    asked: &[String],
+    gates: &Gates,
+    has_provider: bool,
+    operators: &'static [Operator],
+) -> Result<Chosen, Vec<String>> {
     let asked: Vec<&str> = asked.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
     let wrong: Vec<String> = asked.iter().filter_map(|name| unknown(name)).collect();
     let (mut chosen, mut notes) = (Vec::new(), Vec::new());
@@ -163,7 +168,7 @@ pub(super) fn choose(asked: &[String], gates: &Gates, operators: &'static [Opera
             Enabled::ByDefault => false,
             Enabled::No => continue,
         };
-        match skipped(controller, gates) {
+        match skipped(controller, gates, has_provider) {
             Some(why) => notes.extend(is_named.then(|| format!("{name} does not run: {why}"))),
             None => chosen.extend(operator_of(controller, operators)),
         }
@@ -182,10 +187,10 @@ fn enabled(controller: &Controller, asked: &[&str]) -> Enabled {
     if asked.contains(&"*") && controller.runs != Runs::ByName { Enabled::ByDefault } else { Enabled::No }
 }
 
-/// The reason why kube-controller-manager skips the controller even if it is enabled.
-fn skipped(controller: &Controller, gates: &Gates) -> Option<String> {
-    if controller.runs == Runs::InCloud {
-        return Some("it belongs to the cloud-controller-manager".to_owned());
+/// The reason why the controller is skipped even if it is enabled.
+fn skipped(controller: &Controller, gates: &Gates, has_provider: bool) -> Option<String> {
+    if controller.runs == Runs::InCloud && !has_provider {
+        return Some("--cloud-provider-endpoint is not given".to_owned());
     }
     let off: Vec<&str> = controller.gates.iter().copied().filter(|gate| !gates.is_on(gate)).collect();
     (!off.is_empty()).then(|| format!("feature gate {} is off", off.join(" and ")))

@@ -23,6 +23,9 @@ const GATED: [&str; 6] = [
 /// Operators whose controllers run only by name.
 const BY_NAME: [&str; 3] = ["bootstrap-signer-operator", "selinux-warning-operator", "token-cleaner-operator"];
 
+/// Operators that run only with a cloud provider.
+const IN_CLOUD: [&str; 1] = ["service-lb-operator"];
+
 struct Upstream {
     name: &'static str,
     default: String,
@@ -51,10 +54,10 @@ fn running(args: &str) -> Vec<&'static str> {
     read(args).unwrap().controllers.into_iter().map(|start| start.entry.names.operator).collect()
 }
 
-/// In the order of the controllers' names.
+/// Those that run without a cloud provider, in the order of the controllers' names.
 fn all_but(left_out: &[&str]) -> Vec<&'static str> {
-    let names = OPERATORS.iter().map(|operator| operator.name).filter(|name| !left_out.contains(name));
-    let mut names: Vec<&str> = names.collect();
+    let names = OPERATORS.iter().map(|operator| operator.name);
+    let mut names: Vec<&str> = names.filter(|name| !left_out.contains(name) && !IN_CLOUD.contains(name)).collect();
     names.sort_by_key(|name| name.replace("-operator", "-controller"));
     names
 }
@@ -92,6 +95,10 @@ fn each_flag_is_here_once_and_beyond_upstreams_are_only_these() {
     assert_eq!(
         own.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(),
         [
+            "cloud-provider-ca-file",
+            "cloud-provider-cert-file",
+            "cloud-provider-endpoint",
+            "cloud-provider-key-file",
             "horizontal-pod-autoscaler-ignore-surge",
             "horizontal-pod-autoscaler-metrics-max-age",
             "mass-deletion-share",
@@ -168,6 +175,18 @@ fn controllers_are_chosen_by_name_or_former_name_and_the_first_mention_decides()
 }
 
 #[test]
+fn the_controllers_of_clouds_run_with_a_provider() {
+    let endpoint = "--cloud-provider-endpoint=unix:///run/cloud.sock";
+    let all = running(&format!("{endpoint} --cluster-name=a"));
+    assert!(IN_CLOUD.iter().all(|name| all.contains(name)), "{all:?}");
+    assert_eq!(all.len(), running("").len() + IN_CLOUD.len());
+    assert_eq!(running(&format!("{endpoint} --controllers=service")), ["service-lb-operator"]);
+    assert_eq!(running(&format!("{endpoint} --controllers=*,-service")).len(), all.len() - 1);
+    let passed = passed(&read(&format!("{endpoint} --cluster-name=a --controllers=service")).unwrap());
+    assert_eq!(passed, [format!("service-lb-operator {endpoint} --cluster-name=a")]);
+}
+
+#[test]
 fn a_controller_that_is_unknown_is_an_error() {
     for (asked, expected) in [
         ("jobs", "error: --controllers: \"jobs\" is not in the list of known controllers, did you mean job?\n"),
@@ -193,7 +212,7 @@ fn a_controller_that_is_unknown_is_an_error() {
 #[test]
 fn a_named_controller_that_kube_controller_manager_would_skip_is_skipped_with_a_note() {
     for (args, expected) in [
-        ("--controllers=service", "service-lb-controller does not run: it belongs to the cloud-controller-manager"),
+        ("--controllers=service", "service-lb-controller does not run: --cloud-provider-endpoint is not given"),
         (
             "--controllers=resourcepoolstatusrequest-controller",
             "resourcepoolstatusrequest-controller does not run: feature gate DRAResourcePoolStatus is off",
@@ -343,7 +362,7 @@ fn what_is_wrong_is_named_with_its_neighbour() {
         ("--leader-elect-lease-duration=10s", "must be greater than --leader-elect-renew-deadline"),
         ("--profiling=maybe", "invalid boolean \"maybe\""),
         ("--min-resync-period=12", "missing unit in duration \"12\""),
-        ("--concurrent-service-syncs=x", "invalid value 'x' for '--concurrent-service-syncs <NUMBER>'"),
+        ("--pv-recycler-minimum-timeout-nfs=x", "invalid value 'x' for '--pv-recycler-minimum-timeout-nfs <NUMBER>'"),
         ("--cloud-provider=aws", "\"aws\" is not supported here"),
         ("--leader-migration-config=/a", "\"/a\" is not supported here"),
         ("--use-service-account-credentials=x", "invalid boolean \"x\""),
@@ -356,13 +375,13 @@ fn what_is_wrong_is_named_with_its_neighbour() {
 
 #[test]
 fn flags_without_an_effect_are_named_with_the_reason() {
-    let args = "--controllers=job --profiling=false --contention-profiling --cluster-name=a --vmodule=a=1,b=2 --cloud-provider external";
+    let args = "--controllers=job --profiling=false --contention-profiling --cloud-config=a --vmodule=a=1,b=2 --cloud-provider external";
     assert_eq!(
         read(args).unwrap().notes,
         [
             "--contention-profiling, --profiling have no effect: Go's profiles do not exist here",
             "--vmodule has no effect: logs go to stderr unbuffered, at the level of --v",
-            "--cloud-provider, --cluster-name have no effect: cloud controllers belong to the cloud-controller-manager",
+            "--cloud-config, --cloud-provider have no effect: a cloud provider is a process of its own, at --cloud-provider-endpoint",
         ]
     );
 }

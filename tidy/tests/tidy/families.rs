@@ -1,7 +1,7 @@
 //! The families whose controllers share a process in `manifests/groups`.
 
 /// The families, and upstream's controllers in each. What is about objects of all kinds is with the workloads.
-pub(crate) const FAMILIES: [(&str, &[&str]); 6] = [
+pub(crate) const FAMILIES: [(&str, &[&str]); 7] = [
     (
         "workloads",
         &[
@@ -74,15 +74,12 @@ pub(crate) const FAMILIES: [(&str, &[&str]); 6] = [
             "volumeattributesclass-protection-controller",
         ],
     ),
+    ("cloud", &["cloud-node-lifecycle-controller", "node-route-controller", "service-lb-controller"]),
 ];
-
-/// Those of the cloud-controller-manager, which kube-controller-manager never runs.
-const IN_CLOUD: [&str; 3] = ["cloud-node-lifecycle-controller", "node-route-controller", "service-lb-controller"];
 
 #[test]
 fn every_controller_is_in_one_family() {
-    let in_families = FAMILIES.iter().flat_map(|(_, controllers)| *controllers);
-    let mut all: Vec<&str> = in_families.chain(&IN_CLOUD).copied().collect();
+    let mut all: Vec<&str> = FAMILIES.iter().flat_map(|(_, controllers)| *controllers).copied().collect();
     all.sort_unstable();
     let expected: Vec<&str> = crate::upstream::CONTROLLERS.iter().map(|controller| controller.name).collect();
     assert_eq!(all, expected);

@@ -27,7 +27,7 @@ const LISTS: [List; 8] = [
         after: "# The operators, one line each; `make lists` writes them.",
         line: |operator| format!("{operator} = {{ path = \"../operators/{operator}\" }}"),
     },
-    List { path: "manifests/kustomization.yaml", after: "resources:", line: |operator| format!("  - {operator}") },
+    List { path: "manifests/kustomization.yaml", after: "resources:", line: without_cloud },
     List {
         path: "manifests/one-process/accounts/kustomization.yaml",
         after: "resources:",
@@ -56,6 +56,13 @@ const ACCOUNTS: &str = "      # The accounts; `make lists` writes them.";
 
 fn account(operator: &str) -> String {
     format!("      - {operator}")
+}
+
+/// Those that need a cloud's provider are installed where there is one.
+fn without_cloud(operator: &str) -> String {
+    let needs_cloud =
+        facts::of(operator).is_some_and(|facts| facts.needed_flags.iter().any(|flag| flag.contains("{cloud}")));
+    if needs_cloud { String::new() } else { format!("  - {operator}") }
 }
 
 /// The lists of each family, in its folder.

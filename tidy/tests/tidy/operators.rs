@@ -11,8 +11,9 @@ use crate::upstream::CONTROLLERS;
 
 /// The rooms of an operator, in reading order.
 const ROOMS: [&str; 8] = ["facts", "flags", "objects", "controller", "observe", "plan", "apply", "status"];
-/// Rooms that only some have: upstream's own metrics, memory between syncs, and a graph in place of a plan.
-const MORE_ROOMS: [&str; 3] = ["metrics", "memory", "graph"];
+/// Rooms that only some have: upstream's own metrics, memory between syncs, a graph in place of a plan, and load balancers
+/// behind a cloud's provider.
+const MORE_ROOMS: [&str; 4] = ["metrics", "memory", "graph", "balancers"];
 /// The files with an operator's rights, of which it has one or both.
 const RIGHTS: [&str; 2] = ["cluster-role.yaml", "roles.yaml"];
 const HEADINGS: [&str; 7] = ["Owns", "Watches", "Writes", "Flags", "Metrics", "Events", "Differences from upstream"];
@@ -92,10 +93,30 @@ pub(crate) fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     rest.split("\n## ").next().unwrap_or_default()
 }
 
+/// The public fields of structs, with their types.
+fn fields(code: &str) -> impl Iterator<Item = (&str, &str)> {
+    let lines = code.split("\n    pub ").skip(1).filter_map(|rest| rest.lines().next());
+    lines.filter_map(|line| line.trim_end_matches(',').split_once(": "))
+}
+
+/// The flags in a struct that all controllers of a cloud take into theirs.
+fn common_flags(type_: &str) -> Option<Vec<String>> {
+    let of = match type_ {
+        "ProviderFlags" | "RequiredProvider" => "ProviderFlags",
+        "ClusterFlags" => "ClusterFlags",
+        _ => return None,
+    };
+    let all = read("cloud/src/flags.rs");
+    let (_, body) = all.split_once(&format!("pub struct {of} {{"))?;
+    Some(fields(body.split("\n}").next()?).map(|(field, _)| field.to_owned()).collect())
+}
+
 /// The flags that a page says are the operator's own are those that `flags.rs` reads.
 fn check_flags(operator: &str, page: &str, flags: &str) -> Vec<String> {
-    let fields = flags.split("\n    pub ").skip(1).filter_map(|rest| rest.split(':').next());
-    let read: BTreeSet<String> = fields.map(|field| field.replace('_', "-")).collect();
+    let own = fields(flags).filter(|(_, type_)| common_flags(type_).is_none());
+    let common = fields(flags).filter_map(|(_, type_)| common_flags(type_));
+    let all = own.map(|(field, _)| field.to_owned()).chain(common.flatten());
+    let read: BTreeSet<String> = all.map(|field| field.replace('_', "-")).collect();
     let in_code = section(page, "Flags").split('`').skip(1).step_by(2);
     let named = in_code.filter_map(|code| code.strip_prefix("--")).filter(|flag| *flag != "help");
     let named: BTreeSet<String> = named.map(str::to_owned).collect();

@@ -71,7 +71,6 @@ fn kubeadms_manifest_works_unchanged() {
              credentials of --kubeconfig",
             "--client-ca-file, --requestheader-client-ca-file have no effect: requests authenticate with bearer \
              tokens, not with client certificates or proxy headers",
-            "--cluster-name has no effect: cloud controllers belong to the cloud-controller-manager",
         ]
     );
     assert_eq!(node_cidrs(&configuration), 1);

@@ -1,0 +1,23 @@
+//! What the plugin, the suite and `tidy` read about this operator.
+
+use shared::api::facts::{Acts, Facts, Finalizer, Names, Queue, Which};
+
+pub const QUEUE: Queue = Queue::of("Service", "service");
+
+pub const FACTS: Facts = Facts {
+    names: Names {
+        operator: "service-lb-operator",
+        controller: "service-lb-controller",
+        event_source: "service-controller",
+    },
+    queues: &[QUEUE],
+    // Nodes lead to syncs of Services here.
+    queues_without: &["node"],
+    acts_on: &[Acts::on("", "Service").only(Which::WithText("/spec/type", "LoadBalancer"))],
+    finalizers: &[Finalizer {
+        name: "service.kubernetes.io/load-balancer-cleanup",
+        once: "once its load balancer is deleted",
+    }],
+    needed_flags: &["--cloud-provider-endpoint={cloud}"],
+    ..Facts::NONE
+};
