@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cause::state::State;
-use crate::words::{list, many};
+use crate::words::{line, list, many};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "case")]
@@ -32,6 +32,13 @@ pub enum Services {
         ready: i64,
         endpoints: i64,
     },
+    /// It is to have a load balancer, and has no address of one.
+    NoAddress {
+        /// Its class, which says whose load balancer it is.
+        class: String,
+        /// What the operator or an event says about it.
+        word: String,
+    },
     Leads {
         ready: i64,
         endpoints: i64,
@@ -44,7 +51,8 @@ impl Services {
             Self::NoSelector { endpoints: 0 }
             | Self::SelectsNothing { .. }
             | Self::NoneReady { .. }
-            | Self::UnknownPort { .. } => State::Stuck,
+            | Self::UnknownPort { .. }
+            | Self::NoAddress { .. } => State::Stuck,
             Self::NotPublished { .. } => State::InProgress,
             Self::ExternalName { .. } | Self::NoSelector { .. } | Self::Leads { .. } => State::AtRest,
         }
@@ -72,6 +80,11 @@ impl Services {
             }
             Self::NotPublished { ready, endpoints } => {
                 format!("{} ready, but {endpoints} in its EndpointSlices", many(*ready, "pod"))
+            }
+            Self::NoAddress { class, word } => {
+                let of_class = if class.is_empty() { String::new() } else { format!(" of class `{class}`") };
+                let word = if word.is_empty() { "nobody says why" } else { word };
+                format!("no address of a load balancer{of_class}: {}", line(word))
             }
             Self::Leads { ready, endpoints } => format!("{ready} of {} ready", many(*endpoints, "endpoint")),
         }

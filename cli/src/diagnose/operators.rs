@@ -45,6 +45,14 @@ pub(crate) fn failing_key(evidence: &Evidence, object: Object<'_>) -> Option<(St
     failing.map(|(error, key)| (error.to_owned(), key.standing.next_try))
 }
 
+/// What an operator says about the object: the error of its last sync, or what it would decide now.
+pub(crate) fn word_of(evidence: &Evidence, operator: &str, object: Object<'_>) -> Option<String> {
+    let asked = evidence.operators.iter().find(|asked| asked.operator == operator)?;
+    let key = answer(asked, object)?.keys.first()?;
+    let error = last_error(key).filter(|_| key.standing.failures > 0);
+    error.or_else(|| key.now.last().map(|stage| &*stage.text)).map(str::to_owned)
+}
+
 fn last_error(key: &KeyState) -> Option<&str> {
     let failed = key.last.iter().find(|decision| decision.outcome == Outcome::Failed)?;
     failed.error.as_deref()

@@ -4,7 +4,7 @@ use shared::api::labels::Labels;
 
 use crate::cause::Cause;
 use crate::cause::service::Services;
-use crate::diagnose::pods;
+use crate::diagnose::{operators, pods};
 use crate::evidence::Evidence;
 use crate::object::Object;
 use crate::words::nearest;
@@ -13,9 +13,31 @@ pub(crate) fn cause(evidence: &Evidence, service: Object<'_>) -> Cause {
     let found = if service.text("/spec/type") == "ExternalName" {
         Services::ExternalName { name: service.text("/spec/externalName").to_owned() }
     } else {
-        of_selector(evidence, service)
+        match of_selector(evidence, service) {
+            found @ (Services::Leads { .. } | Services::NoSelector { .. }) => {
+                without_address(evidence, service).unwrap_or(found)
+            }
+            found => found,
+        }
     };
     found.into()
+}
+
+/// The operator of load balancers.
+const BALANCERS: &str = "service-lb-operator";
+
+/// The reasons of events about a load balancer that is missing.
+const NO_BALANCER: [&str; 1] = ["SyncLoadBalancerFailed"];
+
+fn without_address(evidence: &Evidence, service: Object<'_>) -> Option<Services> {
+    let wants_one = service.text("/spec/type") == "LoadBalancer";
+    if !wants_one || service.list("/status/loadBalancer/ingress").next().is_some() {
+        return None;
+    }
+    let class = service.text("/spec/loadBalancerClass").to_owned();
+    let told = || evidence.event(service, &NO_BALANCER).map(|event| event.text("/message").to_owned());
+    let word = operators::word_of(evidence, BALANCERS, service).or_else(told).unwrap_or_default();
+    Some(Services::NoAddress { class, word })
 }
 
 fn endpoints(evidence: &Evidence, service: Object<'_>) -> (i64, i64) {

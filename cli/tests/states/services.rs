@@ -3,11 +3,16 @@
 use cli::cause::State::{AtRest, InProgress, Stuck};
 use serde_json::{Value, json};
 
-use super::scene::{Row, evidence, object, pod, pod_in, row, says, with};
+use super::scene::{Row, event, evidence, fails, object, pod, pod_in, row, says, with};
 
 fn service(rest: &Value) -> Value {
     let base = json!({ "spec": { "selector": { "app": "web" }, "ports": [{ "port": 80, "targetPort": 8080 }] } });
     with(object("v1", "Service", "web", &base), rest)
+}
+
+/// A service that is to have a load balancer.
+fn balanced(rest: &Value) -> Value {
+    with(service(&json!({ "spec": { "type": "LoadBalancer" } })), rest)
 }
 
 /// A slice of the service with so many ready endpoints and so many others.
@@ -69,5 +74,49 @@ pub(crate) fn rows() -> Vec<Row> {
             "web: endpointslice-operator cannot decode pods team/web-a and uses an older state: unknown phase",
         ),
         row(evidence(vec![service(&json!({})), ready(), slice(1, 0), v6]), AtRest, "web: 1 of 1 endpoint ready"),
+        row(
+            evidence(vec![balanced(&json!({})), ready(), slice(1, 0)]),
+            Stuck,
+            "web: no address of a load balancer: nobody says why",
+        ),
+        row(
+            evidence(vec![
+                balanced(&json!({ "spec": { "loadBalancerClass": "example.com/lb" } })),
+                ready(),
+                slice(1, 0),
+                event("web", "SyncLoadBalancerFailed", "Error syncing load balancer: no subnet", -9),
+            ]),
+            Stuck,
+            "web: no address of a load balancer of class `example.com/lb`: Error syncing load balancer: no subnet",
+        ),
+        row(
+            says(
+                evidence(vec![balanced(&json!({})), ready(), slice(1, 0)]),
+                "service-lb-operator",
+                ("services", "web"),
+                |said| fails(said, "ensure the load balancer (it has changed)", "quota exceeded"),
+            ),
+            Stuck,
+            "web: no address of a load balancer: quota exceeded",
+        ),
+        row(
+            says(
+                evidence(vec![balanced(&json!({})), ready(), slice(1, 0)]),
+                "service-lb-operator",
+                ("services", "web"),
+                |said| said.keys[0].now[0].text = "wait (the cloud provider aws has no load balancers)".to_owned(),
+            ),
+            Stuck,
+            "web: no address of a load balancer: wait (the cloud provider aws has no load balancers)",
+        ),
+        row(
+            evidence(vec![
+                balanced(&json!({ "status": { "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } } })),
+                ready(),
+                slice(1, 1),
+            ]),
+            AtRest,
+            "web: 1 of 2 endpoints ready",
+        ),
     ]
 }
