@@ -1,12 +1,13 @@
 //! The local cluster and what tests need around it.
 //!
 //! In reading order: the crate [`tools`] finds the programs, [`cluster`] runs them, [`operator`] runs operators against it,
-//! [`proxy`] stands between an operator and the apiserver and breaks things.
+//! [`proxy`] stands between an operator and the apiserver and breaks things, [`cloud`] is a cloud that breaks when it is told.
 //! Left out: anything about what an operator does, and what its tests are written with. That is in `tests/`, and this crate
 //! knows no operator.
 
 pub mod apply;
 pub mod audit_log;
+pub mod cloud;
 pub mod cluster;
 mod folder;
 pub mod guard;

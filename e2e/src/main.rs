@@ -1,12 +1,15 @@
-//! The command line of the local cluster: `run` shows the operators at work, `cluster` is only the cluster.
+//! The command line of the local cluster: `run` shows the operators at work, `cluster` is only the cluster, and `cloud` is a
+//! cloud for a cluster.
 //! Left out: building the operators. `make run` does that first.
 
 mod run;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use e2e::cloud;
 use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
 use e2e::progress::Progress;
 use e2e::terminal::{print, until_interrupted};
@@ -32,6 +35,13 @@ enum Command {
         #[arg(long, default_value = "*")]
         controllers: String,
     },
+    /// A cloud for the cloud operators that exists in a file; until Ctrl-C.
+    Cloud {
+        /// What exists in the cloud, and how calls fail. It is read at each call, and may be missing.
+        file: PathBuf,
+        /// The Unix socket to serve on.
+        socket: PathBuf,
+    },
 }
 
 #[tokio::main]
@@ -49,6 +59,7 @@ async fn execute(command: Command) -> Result<()> {
     match command {
         Command::Run(flags) => run::run(&flags).await,
         Command::Cluster { nodes, controllers } => cluster(nodes, controllers).await,
+        Command::Cloud { file, socket } => cloud::serve(file, &socket).await,
     }
 }
 

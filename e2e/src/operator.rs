@@ -14,7 +14,7 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use crate::apply::{apply, text};
-use crate::cluster::flags::{all_needed_flags, needed_flags};
+use crate::cluster::flags::{Places, all_needed_flags, needed_flags, needs_cloud};
 use crate::cluster::options::every_gate;
 use crate::cluster::{Cluster, ControllerManager};
 use crate::guard::Guard;
@@ -188,15 +188,18 @@ impl Cluster {
             Some(server) => server.clone(),
             None => self.server()?,
         };
-        let (port, pki) = (free_port()?, self.pki()?.folder());
+        if needs_cloud(spec.operator.as_deref()) {
+            self.cloud().await?;
+        }
+        let (port, places) = (free_port()?, Places { run: self.run_dir()?, pki: self.pki()?.folder() });
         let (account, form) = match &spec.operator {
             Some(operator) if is_one_process() => (self.process_account().await?, one_process(operator)),
             operator => (spec.account.clone(), operator.iter().cloned().collect()),
         };
         let kubeconfig = self.write_kubeconfig(&spec.name, &account, &server).await?;
         let needed: Vec<String> = match spec.operator.as_deref().map(facts::of) {
-            Some(facts) => facts.into_iter().flat_map(|facts| needed_flags(facts, pki)).collect(),
-            None => all_needed_flags(pki).collect(),
+            Some(facts) => facts.into_iter().flat_map(|facts| needed_flags(facts, places)).collect(),
+            None => all_needed_flags(places).collect(),
         };
         let program = Program::new(&spec.program, self.log_file(&spec.name)?)
             .args(form)

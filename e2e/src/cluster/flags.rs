@@ -4,12 +4,47 @@ use std::path::Path;
 
 use facts::Facts;
 
-/// The flags of one operator. Files are those of the folder `pki`.
-pub(crate) fn needed_flags(facts: &Facts, pki: &Path) -> impl Iterator<Item = String> {
-    facts.needed_flags.iter().map(move |flag| flag.replace("{pki}", &pki.display().to_string()))
+use crate::cloud;
+
+/// Stands for the folder of the cluster's CA and keys.
+const PKI: &str = "{pki}";
+/// Stands for the endpoint of the cluster's cloud.
+const CLOUD: &str = "{cloud}";
+
+/// The folders of a cluster's run that flags name.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'a> {
+    pub(crate) run: &'a Path,
+    pub(crate) pki: &'a Path,
 }
 
-/// The flags of all operators, for kube-controller-manager, which runs any controller.
-pub(crate) fn all_needed_flags(pki: &Path) -> impl Iterator<Item = String> {
-    facts::ALL.iter().flat_map(move |facts| needed_flags(facts, pki))
+/// The flags of one operator.
+pub(crate) fn needed_flags(facts: &Facts, places: Places<'_>) -> impl Iterator<Item = String> {
+    let Places { run, pki } = places;
+    facts
+        .needed_flags
+        .iter()
+        .map(move |flag| flag.replace(PKI, &pki.display().to_string()).replace(CLOUD, &cloud::endpoint_in(run)))
+}
+
+/// The flags of all operators, for a process of several.
+pub(crate) fn all_needed_flags(places: Places<'_>) -> impl Iterator<Item = String> {
+    facts::ALL.iter().flat_map(move |facts| needed_flags(facts, places))
+}
+
+/// The flags of all operators that kube-controller-manager has too. It runs no controller of a cloud.
+pub(crate) fn upstreams_flags(places: Places<'_>) -> impl Iterator<Item = String> {
+    facts::ALL.iter().filter(|facts| !names_cloud(facts)).flat_map(move |facts| needed_flags(facts, places))
+}
+
+/// Whether an operator works with a cloud; without a name, whether any does.
+pub(crate) fn needs_cloud(operator: Option<&str>) -> bool {
+    match operator {
+        Some(operator) => facts::of(operator).is_some_and(names_cloud),
+        None => facts::ALL.iter().any(|facts| names_cloud(facts)),
+    }
+}
+
+fn names_cloud(facts: &Facts) -> bool {
+    facts.needed_flags.iter().any(|flag| flag.contains(CLOUD))
 }

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kube::Client;
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep};
 
 use super::parts::{Part, Parts};
 use super::run_dir::RunDir;
+use crate::cloud::ScriptedCloud;
 use crate::guard::Guard;
 use crate::kubeconfig;
 use crate::pki::Pki;
@@ -39,6 +41,8 @@ pub struct Cluster {
 /// The programs and files of a local cluster. Fields are dropped in this order: processes before their files.
 pub(super) struct Local {
     pub(super) processes: Mutex<BTreeMap<Part, Process>>,
+    /// Started when somebody needs it.
+    pub(super) cloud: OnceCell<ScriptedCloud>,
     /// Whether somebody takes the taint of new nodes away.
     pub(super) is_untainted: bool,
     pub(super) zones: u32,
@@ -77,6 +81,13 @@ impl Cluster {
 
     pub fn pki(&self) -> Result<&Pki> {
         Ok(&self.local()?.pki)
+    }
+
+    /// The cloud of this cluster, started if it does not run yet.
+    pub async fn cloud(&self) -> Result<&ScriptedCloud> {
+        let Local { cloud, guard, run_dir, .. } = self.local()?;
+        let start = || ScriptedCloud::start(guard, run_dir.path(), run_dir.log("cloud"));
+        cloud.get_or_try_init(start).await.context("start the cloud")
     }
 
     /// Where logs, kubeconfigs and certificates are. Kept if the process panics, and the newest few after it was killed.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use tools::{Tool, Tools};
 
-use super::flags::all_needed_flags;
+use super::flags::{Places, all_needed_flags, upstreams_flags};
 use super::options::{ClusterOptions, ControllerManager};
 use super::run_dir::RunDir;
 use crate::kubeconfig::{self, Credentials};
@@ -218,7 +218,11 @@ impl Parts {
     fn controller_manager(&self, of: &ControllerManager, port: u16) -> Vec<String> {
         let mut args = self.client_flags("kube-controller-manager", port);
         args.extend([flag("controllers", &of.controllers), "--use-service-account-credentials".to_owned()]);
-        args.extend(all_needed_flags(&self.pki));
+        let places = Places { run: &self.dir, pki: &self.pki };
+        match of.program {
+            Some(_) => args.extend(all_needed_flags(places)),
+            None => args.extend(upstreams_flags(places)),
+        }
         args.extend(of.flags.iter().cloned());
         args
     }

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
+use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 use tools::progress::Progress;
 use tools::{Tool, Tools};
 
+use super::flags::needs_cloud;
 use super::local::{Cluster, Local};
 use super::nodes;
 use super::options::{ClusterOptions, ControllerManager};
@@ -36,10 +38,9 @@ impl Cluster {
         let pki = Pki::create(&run_dir.path().join("pki"))?;
         let parts = Parts::new(tools, &run_dir, &pki, &options)?;
         let (is_untainted, zones) = (options.is_untainted(), options.zones);
-        let cluster = Self {
-            kubeconfig: parts.kubeconfig("admin"),
-            local: Some(Local { processes: Mutex::default(), is_untainted, zones, parts, pki, guard, run_dir }),
-        };
+        let (kubeconfig, processes, cloud) = (parts.kubeconfig("admin"), Mutex::default(), OnceCell::new());
+        let local = Local { processes, cloud, is_untainted, zones, parts, pki, guard, run_dir };
+        let cluster = Self { kubeconfig, local: Some(local) };
         cluster.run(Part::Etcd)?;
         cluster.run(Part::Apiserver)?;
         let client = cluster.client().await?;
@@ -69,6 +70,8 @@ impl Cluster {
         let local = self.local()?;
         if controller_manager.program.is_none() {
             local.parts.add_tools(find(vec![Tool::KubeControllerManager]).await?);
+        } else if needs_cloud(None) {
+            self.cloud().await?;
         }
         local.parts.set_controller_manager(controller_manager);
         self.run(Part::ControllerManager)
@@ -79,6 +82,8 @@ impl Cluster {
         let local = self.local()?;
         if of.program.is_none() {
             local.parts.add_tools(find(vec![Tool::KubeControllerManager]).await?);
+        } else if needs_cloud(None) {
+            self.cloud().await?;
         }
         let port = free_port()?;
         Ok((local.parts.control_plane(of, port, self.log_file(name)?), port))

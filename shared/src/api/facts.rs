@@ -26,7 +26,8 @@ pub struct Facts {
     /// The differences from upstream that a shadow shows at rest.
     pub differences: &'static [KnownDifference],
     /// The flags without which it does nothing, or nothing within a test's time. The suite gives them to
-    /// kube-controller-manager too; `{pki}` is the folder with the cluster's CA and keys.
+    /// kube-controller-manager too; `{pki}` is the folder with the cluster's CA and keys. Flags with `{cloud}`, the endpoint
+    /// of a cloud, are for operators alone.
     pub needed_flags: &'static [&'static str],
     /// The rights that its life in the suite does not show, each as `verb resource`.
     pub rights_without_request: &'static [&'static str],
