@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::families::FAMILIES;
 use crate::operators::{HOME, rights};
+use crate::threats;
 use crate::tree::{self, read, write};
 use crate::upstream::CONTROLLERS;
 
@@ -21,7 +22,7 @@ struct List {
     line: fn(&str) -> String,
 }
 
-const LISTS: [List; 8] = [
+const LISTS: [List; 9] = [
     List {
         path: "all-in-one/Cargo.toml",
         after: "# The operators, one line each; `make lists` writes them.",
@@ -49,6 +50,11 @@ const LISTS: [List; 8] = [
         path: "docs/operating.md",
         after: "| operator | keeps | bytes of each | request | limit |\n|---|---|---|---|---|",
         line: memory,
+    },
+    List {
+        path: "docs/security.md",
+        after: "| operator | reaches | a stranger could | reads | writes |\n|---|---|---|---|---|",
+        line: threats::row,
     },
 ];
 

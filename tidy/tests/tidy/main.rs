@@ -15,6 +15,7 @@ mod lists;
 mod memory;
 mod operators;
 mod pages;
+mod threats;
 mod tree;
 mod upstream;
 

@@ -4,7 +4,9 @@
 use crate::tree::{self, File, exists, read};
 
 fn pages() -> Vec<File> {
-    let top = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"].map(str::to_owned).into_iter();
+    let top = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"]
+        .map(str::to_owned)
+        .into_iter();
     let top = top.map(|path| File { text: read(&path), path });
     let below = ["docs", "operators", "manifests"].iter().flat_map(|folder| tree::files(folder, ".md"));
     top.chain(below).collect()
