@@ -45,6 +45,8 @@ end_kubelet() {
 begin_kubelet() {
   (cd "$kubelet_folder" && exec setsid "$kubelet_program" "${kubelet_command[@]:1}" >>kubelet.log 2>&1) &
   kubelet=$!
+  # It is killed on purpose, and nobody has to be told.
+  disown "$kubelet"
 }
 
 # gate_scheduler: starts the node's scheduler again, with $GATES.
