@@ -161,8 +161,13 @@ realnode-forms: ## What each form costs a real node beside kube-controller-manag
 	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
 	scripts/realnode-forms.sh
 
+.PHONY: realnode-storage
+realnode-storage: ## Claims and volumes on such a node, with upstream's CSI sidecars and a driver that keeps them on the disk; a second node dies: REALNODE=path/to/realnode
+	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
+	scripts/realnode-storage.sh
+
 .PHONY: conformance
-conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these controllers, on the cluster of KUBECONFIG, or on a real node: REALNODE=path/to/realnode, with FOCUS, NODES and ONE_IMAGE as docs/conformance.md has them
+conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these controllers, on the cluster of KUBECONFIG, or on a real node: REALNODE=path/to/realnode, with FOCUS, NODES, STORAGE and ONE_IMAGE as docs/conformance.md has them
 	$(if $(REALNODE),scripts/realnode-conformance.sh $(OPERATORS),scripts/conformance.sh)
 
 .PHONY: fmt

@@ -3,6 +3,8 @@
 # $KUBECONFIG: real nodes that have or pull the images of registry.k8s.io. Needs Rust, Go and kubectl.
 #   conformance.sh [FOCUS...]    regular expressions of test names, each beside the others; if not given, all of these
 #                                controllers' tests
+#   SKIP=...                     of the chosen ones, those with names that match this
+#   PROCESSES=8                  runs the tests of each focus in so many processes at a time
 #   E2E_TEST=path/to/e2e.test    upstream's tests, built already; otherwise they are found or built
 # Left out is what needs more than nodes (a private registry, a cloud's load balancer), and features that are off by
 # default, unless $GATES says what is on in this cluster. The logs stay in dist/conformance.
@@ -16,10 +18,16 @@ others='private image|load-balancer'
 
 program=${E2E_TEST:-$(make --silent --no-print-directory upstream TOOL="e2e.test")}
 
-# tests NAME FOCUS SKIP: all tests of that focus, one after the other.
+[ -z "${PROCESSES:-}" ] || ginkgo=$(make --silent --no-print-directory upstream TOOL=ginkgo)
+
+# tests NAME FOCUS SKIP: all tests of that focus, one after the other, or $PROCESSES at a time.
 tests() {
-  "$program" --kubeconfig "$KUBECONFIG" --provider skeleton --ginkgo.no-color --ginkgo.v --ginkgo.timeout 90m \
-    --ginkgo.focus "$2" --ginkgo.skip "$others|$3" >"$logs/$1.log" 2>&1
+  local cluster=(--kubeconfig "$KUBECONFIG" --provider skeleton)
+  if [ -n "${PROCESSES:-}" ]; then
+    "$ginkgo" --procs "$PROCESSES" --no-color -v --timeout 90m --focus "$2" --skip "$others|$3" "$program" -- "${cluster[@]}"
+  else
+    "$program" "${cluster[@]}" --ginkgo.no-color --ginkgo.v --ginkgo.timeout 90m --ginkgo.focus "$2" --ginkgo.skip "$others|$3"
+  fi >"$logs/$1.log" 2>&1
 }
 
 # Each test has a namespace of its own, but for those that upstream calls serial.
@@ -31,7 +39,7 @@ if [ $# != 0 ]; then
   chosen=0
   for focus in "$@"; do
     chosen=$((chosen + 1))
-    tests "chosen-$chosen" "$focus" nothing-else &
+    tests "chosen-$chosen" "$focus" "${SKIP:-nothing-else}" &
   done
   wait
 else

@@ -25,6 +25,18 @@ program_image() {
 # The numbers of all nodes but the first.
 further() { seq 2 "${NODES:-1}"; }
 
+# add_nodes: these. Operators go where there is room for them, so their images are there too.
+add_nodes() {
+  local archive number
+  for number in $(further); do
+    scripts/realnode-further-node.sh "$number" up
+    for archive in dist/images/*.tar; do
+      scripts/realnode-further-node.sh "$number" load "$archive"
+    done
+    step "node $number is up"
+  done
+}
+
 # load FILE: onto every node.
 load() {
   local number

@@ -4,6 +4,7 @@
 # export of KUBECONFIG, `load FILE` imports an image, `down` stops everything; it has images nginx:1.7.9, nginx:1.9.1,
 # nginx:1.16.1.
 # $APISERVER_EXTRA has more flags of the apiserver for it.
+# Who also sources csi.sh has storage on the node.
 # shellcheck shell=bash
 
 realnode=${REALNODE:?names the program that runs a node}
@@ -27,6 +28,7 @@ finish() {
   fi
   [ -z "${kubelet:-}" ] || kill "$kubelet" || true
   "$realnode" down
+  [ -z "${storage_begun:-}" ] || end_storage
   exit "$status"
 }
 
@@ -43,6 +45,18 @@ end_kubelet() {
 begin_kubelet() {
   (cd "$kubelet_folder" && exec setsid "$kubelet_program" "${kubelet_command[@]:1}" >>kubelet.log 2>&1) &
   kubelet=$!
+  # It is killed on purpose, and nobody has to be told.
+  disown "$kubelet"
+}
+
+# gate_scheduler: starts the node's scheduler again, with $GATES.
+gate_scheduler() {
+  local parts command
+  parts=$(dirname "$KUBECONFIG")
+  mapfile -d '' -t command <"/proc/$(cat "$parts/sched.pid")/cmdline"
+  kill "$(cat "$parts/sched.pid")"
+  (cd "$parts" && exec setsid "${command[@]}" --feature-gates="$GATES" >>sched.log 2>&1) &
+  echo $! >"$parts/sched.pid"
 }
 
 # install_operator OPERATOR: from its own image, or with $ONE_IMAGE from the one that has all.
@@ -68,6 +82,7 @@ up() {
   exported=$("${on_host[@]}" node-real "$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=') ||
     fail "$realnode started no node"
   eval "$exported"
+  [ -z "${csi_driver:-}" ] || begin_storage
   step "a node is up, its kube-controller-manager runs --controllers=$controllers"
 }
 
@@ -96,8 +111,8 @@ start() {
 # end_controller_manager: the node's own, which is no pod.
 end_controller_manager() { kill "$(cat "$(dirname "$KUBECONFIG")/kcm.pid")"; }
 
-# run_static_pod IMAGE PROGRAM: kubeadm's static pod of kube-controller-manager with only image and program changed, and a
-# kubelet that reads static pods. Files are in a folder of the node's, and the range of Services is that of this node.
+# run_static_pod IMAGE PROGRAM: kubeadm's static pod of kube-controller-manager with only image and program changed, and with
+# $GATES if they are given, and a kubelet that reads static pods. Files are in a folder of the node's, and the range of Services is that of this node.
 run_static_pod() {
   local manifest=all-in-one/src/command_line/tests/kubeadm.yaml parts
   parts=$(dirname "$KUBECONFIG")
@@ -106,13 +121,16 @@ run_static_pod() {
   cp "$parts/pki/ca.crt" "$parts/kubernetes/pki/front-proxy-ca.crt"
   cp "$parts/kcm.kubeconfig" "$parts/kubernetes/controller-manager.conf"
   sed -e "s#/etc/kubernetes#$parts/kubernetes#" -e 's#10.96.0.0/12#10.0.0.0/16#' \
-    -e "s#^    - kube-controller-manager\$#    - $2#" -e "s#image: .*#image: $1#" \
+    -e "s#^    - kube-controller-manager\$#    - $2${GATES:+\n    - --feature-gates=$GATES}#" -e "s#image: .*#image: $1#" \
     "$manifest" >"$parts/static-pods/kube-controller-manager.yaml"
-  if [ -z "${kubelet:-}" ]; then
+  case " ${kubelet_command[*]:-} " in
+  *--pod-manifest-path=*) ;;
+  *)
     end_kubelet
     kubelet_command+=("--pod-manifest-path=$parts/static-pods")
     begin_kubelet
-  fi
+    ;;
+  esac
   within 60 held_by_another kube-controller-manager ''
 }
 # end_static_pod: takes it away again.

@@ -7,7 +7,10 @@
 #   ONE_PROCESS=1 for one process in the place of kube-controller-manager, after make image OPERATOR=operators; no OPERATOR
 #   FOCUS=... for the tests with names that match this regular expression; those of several lines run beside each other
 #   NODES=3 for two more nodes, as realnode-further-node.sh starts them
+#   SKIP=..., PROCESSES=...      for those, as conformance.sh has them
+#   STORAGE=1 for a CSI driver with snapshots and a default StorageClass, as csi.sh has them, which tests of storage need
 #   GATES=A=true,B=true for features that are off by default, and all beta APIs
+#   APIS=resource.k8s.io/v1alpha3=true,... for more versions of APIs
 #   METRICS_SERVER=path/to/metrics-server, built already; otherwise it is found or built, if horizontal-pod-autoscaler-operator
 #   is there
 #   SHADOWS=1 under a whole kube-controller-manager, with the operators beside it as shadows: shows what each found to write
@@ -85,9 +88,27 @@ load_images() (
   own nc.openbsd nc
   own curl curl
   own wget wget
-  own nsenter nsenter
+  own nsenter enter
+  # Tests enter the mounts of process 1, which some machines allow nobody. The kubelet sees the same ones.
+  cat >"$work/files/bin/nsenter" <<'SH'
+#!/bin/sh
+process=/rootfs/proc/1
+for file in /rootfs/proc/[0-9]*/comm; do
+  { read -r name <"$file"; } 2>/dev/null && [ "$name" = kubelet ] && process=${file%/comm}
+done
+for argument; do
+  shift
+  case $argument in --mount=/rootfs/proc/1/ns/mnt) argument=--mount=$process/ns/mnt ;; esac
+  set -- "$@" "$argument"
+done
+exec enter "$@"
+SH
+  chmod +x "$work/files/bin/nsenter"
   echo 'root:x:0:0:root:/root:/bin/sh' >"$work/files/etc/passwd"
-  image "$tests/busybox:1.37.0-1" '[]' '["sh"]'
+  echo 'root:x:0:' >"$work/files/etc/group"
+  for tag in 1.36.1-1 1.37.0-1; do
+    image "$tests/busybox:$tag" '[]' '["sh"]'
+  done
 
   # Takes as much CPU, and by stress as much memory, as it is asked to.
   upstream resource-consumer consumer
@@ -155,18 +176,6 @@ leave() {
   finish "$1"
 }
 
-# Operators go where there is room for them, so their images are there too.
-add_nodes() {
-  local archive number
-  for number in $(further); do
-    scripts/realnode-further-node.sh "$number" up
-    for archive in dist/images/*.tar; do
-      scripts/realnode-further-node.sh "$number" load "$archive"
-    done
-    step "node $number is up"
-  done
-}
-
 # give OPERATOR [FILE...] -- FLAG...: these files of the cluster, in /keys, and these flags.
 give() {
   local operator=$1 files=() flags
@@ -186,6 +195,16 @@ give() {
   system patch deployment "$operator" --type json --patch "[${flags#, }]" >/dev/null
 }
 
+# give_gates OPERATOR GATE...: those of them that are on in the cluster.
+give_gates() {
+  local operator=$1 gate on=
+  shift
+  for gate in "$@"; do
+    case ",$GATES," in *",$gate=true,"*) on+=,$gate=true ;; esac
+  done
+  [ -z "$on" ] || give "$operator" -- "--feature-gates=${on#,}"
+}
+
 # What the realnode's kube-controller-manager has in flags, or nodes have without it.
 equip() {
   local operator
@@ -198,8 +217,10 @@ equip() {
       give "$operator" sa.key ca.crt -- --service-account-private-key-file=/keys/sa.key --root-ca-file=/keys/ca.crt
       ;;
     horizontal-pod-autoscaler-operator)
-      case ",$GATES," in *,HPAScaleToZero=true,*) give "$operator" -- --feature-gates=HPAScaleToZero=true ;; esac
+      give_gates "$operator" HPAScaleToZero
       ;;
+    resourceclaim-operator) give_gates "$operator" DRAWorkloadResourceClaims ;;
+    device-taint-eviction-operator) give_gates "$operator" DRADeviceTaintRules DRAWorkloadResourceClaims ;;
     node-ipam-operator) give "$operator" -- --allocate-node-cidrs=true --cluster-cidr=10.244.0.0/16 ;;
     esac
   done
@@ -254,8 +275,13 @@ case " $* " in
   ;;
 *) metrics_program= ;;
 esac
+if [ -n "${STORAGE:-}" ]; then
+  # shellcheck source=scripts/csi.sh
+  . scripts/csi.sh
+  build_sidecars
+fi
 export GATES=${GATES:-}
-[ -z "$GATES" ] || export APISERVER_EXTRA="--runtime-config=api/beta=true --feature-gates=$GATES"
+[ -z "$GATES" ] || export APISERVER_EXTRA="--runtime-config=api/beta=true${APIS:+,$APIS} --feature-gates=$GATES"
 if [ -n "${SHADOWS:-}" ]; then
   shadows=dist/shadows
   rm -rf "$shadows"
@@ -272,6 +298,7 @@ fi
 end_kubelet
 kubelet_command+=(--authorization-mode=Webhook ${GATES:+"--feature-gates=$GATES"})
 begin_kubelet
+[ -z "$GATES" ] || gate_scheduler
 equip
 tolerate_tests
 published=$(dirname "$KUBECONFIG")/registry
@@ -282,6 +309,12 @@ add_nodes
 load_images
 serve_images
 step "the tests have their images"
+if [ -n "${STORAGE:-}" ]; then
+  load_storage_images
+  install_snapshots
+  install_driver
+  step "volumes have a driver"
+fi
 [ -z "$metrics_program" ] || add_metrics_server
 if [ -n "${SHADOWS:-}" ]; then
   follow_shadows &
