@@ -46,6 +46,9 @@ impl Operator for PersistentVolumeBinderOperator {
         let (to_claims, to_volumes) = (setup.effects(&of_claims), setup.effects(&of_volumes));
         persistent_volume_claims.on_change(to_claims.with(changes::claim_changed));
         persistent_volume_claims.on_change(to_volumes.of(&caches, Caches::claim_of_volumes_changed));
+        // A standby remembers what it will need.
+        let noting = Arc::clone(&caches);
+        persistent_volumes.on_change_at_any_time(move |change| noting.memory.note_restore(change));
         let noting = Arc::clone(&caches);
         persistent_volumes.on_change(move |change| noting.note_volume(change));
         persistent_volumes.on_change(to_volumes.with(changes::volume_changed));

@@ -1,16 +1,21 @@
-//! Which volumes this operator has bound, until the cache shows it.
+//! Which volumes this operator has bound, until the cache shows it, and which claims volumes had before etcd was restored
+//! from a backup.
 //!
-//! Without it the binding is as safe, because each write names the version that it was decided on. A claim would choose
-//! a volume that was given away a moment ago, and have to choose again.
+//! Without the first the binding is as safe, because each write names the version that it was decided on. A claim would
+//! choose a volume that was given away a moment ago, and have to choose again. The second is lost with the process.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::api::object::{Key, Meta, ResourceVersion, Uid};
+use shared::following::cache::Change;
+
+use crate::objects::volume::PersistentVolume;
 
 #[derive(Debug, Default)]
 pub struct Memory {
     bound: Mutex<HashMap<Key, (Uid, ResourceVersion)>>,
+    before_restore: Mutex<HashMap<Key, Key>>,
 }
 
 impl Memory {
@@ -40,8 +45,34 @@ impl Memory {
         self.bound().remove(volume);
     }
 
+    /// Forgets what a restore of etcd has undone.
     pub fn forget_all(&self) {
         self.bound().clear();
+    }
+
+    fn before_restore(&self) -> MutexGuard<'_, HashMap<Key, Key>> {
+        self.before_restore.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers the claim of a volume whose binding a restore of etcd has undone, until the volume has a claim again.
+    pub fn note_restore(&self, change: Change<'_, PersistentVolume>) {
+        let key = &change.latest().metadata.key;
+        match change {
+            Change::Updated { old, new } if new.spec.claim_ref.is_none() => {
+                // Only a restored etcd has an older state than the one that is known.
+                if new.metadata.resource_version < old.metadata.resource_version
+                    && let Some(reference) = &old.spec.claim_ref
+                {
+                    self.before_restore().insert(key.clone(), reference.key.clone());
+                }
+            }
+            Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => drop(self.before_restore().remove(key)),
+        }
+    }
+
+    /// The claim that a free volume had before etcd was restored.
+    pub fn claim_before_restore(&self, volume: &Key) -> Option<Key> {
+        self.before_restore().get(volume).cloned()
     }
 }
 

@@ -37,8 +37,17 @@ pub struct Observed {
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub volume: Arc<PersistentVolume>,
-    /// Another claim whose binding to this volume is complete, although the volume does not say so.
-    pub held_by: Option<Key>,
+    /// Another claim that may have its data on this volume, although the volume does not say so.
+    pub held_by: Option<Holder>,
+}
+
+/// A claim that a volume may belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// Its binding to the volume is complete.
+    Bound(Key),
+    /// It had the volume before etcd was restored from a backup.
+    BeforeRestore(Key),
 }
 
 #[derive(Clone, Debug)]
@@ -50,6 +59,8 @@ pub struct ObservedVolume {
     pub live_volume: Live<PersistentVolume>,
     /// Pods that have not ended and name its claim; none if they were not read.
     pub pods: Option<Vec<Key>>,
+    /// The claim that it had before etcd was restored from a backup, if it has none now.
+    pub before_restore: Option<Key>,
 }
 
 /// What the apiserver has of an object.
@@ -155,7 +166,9 @@ impl Caches {
         let volume = self.persistent_volumes.get(key)?;
         let claim =
             volume.spec.claim_ref.as_ref().and_then(|reference| self.persistent_volume_claims.get(&reference.key));
-        Some(ObservedVolume { volume, claim, live_claim: Live::Unread, live_volume: Live::Unread, pods: None })
+        let before_restore = self.memory.claim_before_restore(key);
+        let (live_claim, live_volume) = (Live::Unread, Live::Unread);
+        Some(ObservedVolume { volume, claim, live_claim, live_volume, pods: None, before_restore })
     }
 
     fn class_of(&self, claim: &PersistentVolumeClaim) -> Option<Arc<StorageClass>> {
@@ -189,8 +202,13 @@ impl Caches {
             let is_lost = claim.is_bind_completed() && other.status.phase == "Lost";
             other.is_bind_completed() && other.metadata.uid != claim.metadata.uid && !is_lost
         };
-        let holder = is_free.then(|| self.claims_of_volume(&volume.metadata.key).into_iter().find(is_holder)).flatten();
-        Candidate { held_by: holder.map(|holder| holder.metadata.key.clone()), volume }
+        let bound = || self.claims_of_volume(&volume.metadata.key).into_iter().find(is_holder);
+        let before_restore = || {
+            let before = self.memory.claim_before_restore(&volume.metadata.key);
+            before.filter(|before| *before != claim.metadata.key).map(Holder::BeforeRestore)
+        };
+        let holder = || bound().map(|holder| Holder::Bound(holder.metadata.key.clone())).or_else(before_restore);
+        Candidate { held_by: is_free.then(holder).flatten(), volume }
     }
 
     /// The claims that name a volume.

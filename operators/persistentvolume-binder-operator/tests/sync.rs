@@ -211,6 +211,51 @@ fn a_restored_etcd_leads_to_the_bindings_that_it_has() {
 }
 
 #[test]
+fn a_volume_that_a_restored_etcd_has_without_its_claim_is_for_a_claim_of_that_name() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Retain"));
+        let running = start(&server).await;
+        let backup = server.back_up();
+        server.add(&claim("data", "1Gi"));
+        running.at_rest().await;
+        assert_eq!(phases(&server, DATA, "small"), (json!("Bound"), json!("Bound")));
+        server.restore(backup);
+        running.start_over().await;
+        server.add(&claim("another", "1Gi"));
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!(at(&server, VOLUMES, "small", "/spec/claimRef"), Value::Null);
+        let told = "Warning FailedBinding: Claim \"default/data\" had this volume before etcd was restored from a backup. \
+                    No other claim gets it.";
+        assert!(server.events().iter().any(|event| event == told), "{:?}", server.events());
+        let why = running.now("/api/v1/namespaces/default/persistentvolumeclaims/another").join(" ");
+        assert!(why.contains("small: claim default/data had it before etcd was restored from a backup"), "{why}");
+        server.add(&claim("data", "1Gi").uid_of("restored"));
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!(phases(&server, DATA, "small"), (json!("Bound"), json!("Bound")));
+        assert_each_has_its_own(&server);
+    });
+}
+
+#[test]
+fn a_volume_whose_claim_somebody_removes_is_free_again() {
+    test(async {
+        let server = Server::new();
+        server.add(&volume("small", "1Gi", "Retain"));
+        server.add(&claim("data", "1Gi"));
+        let running = start(&server).await;
+        server.delete(CLAIMS, DATA);
+        running.at_rest().await;
+        server.change(VOLUMES, "small", |volume| {
+            volume["spec"].as_object_mut().unwrap().remove("claimRef");
+        });
+        server.add(&claim("another", "1Gi"));
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!(phases(&server, "default/another", "small"), (json!("Bound"), json!("Bound")));
+    });
+}
+
+#[test]
 fn a_volume_that_lost_its_claim_goes_to_no_other_claim() {
     test(async {
         let server = Server::new();

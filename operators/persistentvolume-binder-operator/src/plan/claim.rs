@@ -12,11 +12,11 @@ use super::fit::{Wanted, unsatisfied};
 use super::{Again, Config, Next, Plan, Reason, migration, provision};
 use crate::objects::claim::PersistentVolumeClaim;
 use crate::objects::volume::PersistentVolume;
-use crate::observe::{Candidate, Live, Observed};
+use crate::observe::{Candidate, Holder, Live, Observed};
 use crate::status::{ClaimStatus, Phase, VolumeStatus};
 
 /// Upstream: `pkg/controller/volume/events/event.go`, as are those of the other plans.
-const FAILED_BINDING: &str = "FailedBinding";
+pub(super) const FAILED_BINDING: &str = "FailedBinding";
 const VOLUME_MISMATCH: &str = "VolumeMismatch";
 const WAIT_FOR_FIRST_CONSUMER: &str = "WaitForFirstConsumer";
 const WAIT_FOR_POD_SCHEDULED: &str = "WaitForPodScheduled";
@@ -99,8 +99,7 @@ fn names_volume(Observed { claim, named, .. }: &Observed) -> Plan {
         return pending(claim, None, Reason::NamesMissingVolume { volume: name.clone() });
     };
     if let Some(holder) = held_by {
-        let reason = Reason::HeldByAnother { volume: name.clone(), claim: holder.as_str().into() };
-        return pending(claim, Some(anothers(claim)), reason);
+        return pending(claim, Some(anothers(claim)), held(name, holder));
     }
     match &volume.spec.claim_ref {
         None => match unsatisfied(volume, claim) {
@@ -122,6 +121,14 @@ fn names_volume(Observed { claim, named, .. }: &Observed) -> Plan {
             }
             pending(claim, Some(anothers(claim)), reason)
         }
+    }
+}
+
+fn held(volume: &Text, holder: &Holder) -> Reason {
+    let volume = volume.clone();
+    match holder {
+        Holder::Bound(claim) => Reason::HeldByAnother { volume, claim: claim.as_str().into() },
+        Holder::BeforeRestore(claim) => Reason::HadByAnother { volume, claim: claim.as_str().into() },
     }
 }
 
@@ -147,7 +154,7 @@ fn bound(Observed { claim, named, live_volume, .. }: &Observed) -> Next {
     let volume = match (named, live_volume) {
         // Two claims say that the volume without one is theirs: neither gets the data of the other.
         (Some(Candidate { volume: _, held_by: Some(holder) }), _) => {
-            let reason = Reason::HeldByAnother { volume: name.clone(), claim: holder.as_str().into() };
+            let reason = held(name, holder);
             let steps = (!is_lost).then(|| Step::Tell(anothers(claim))).into_iter().collect();
             return Next::Execute(Plan { again: Again::Later, ..Plan::of_claim(claim, steps, reason) });
         }

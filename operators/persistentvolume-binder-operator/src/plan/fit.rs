@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use shared::api::intern::Text;
-use shared::api::object::Key;
 use shared::api::quantity::Quantity;
 use shared::api::selector::{InvalidSelector, Selector};
 
 use crate::objects::AccessModes;
 use crate::objects::claim::PersistentVolumeClaim;
 use crate::objects::volume::PersistentVolume;
-use crate::observe::Candidate;
+use crate::observe::{Candidate, Holder};
 
 /// How many volumes are explained that do not fit.
 const NEAREST: usize = 3;
@@ -36,7 +35,7 @@ pub enum Why {
     Class(Text),
     Selector,
     NotAvailable(Text),
-    HeldBy(Key),
+    HeldBy(Holder),
     /// Only the scheduler chooses among the volumes of its class.
     ClassWaits,
 }
@@ -60,7 +59,10 @@ impl fmt::Display for Why {
             Self::Selector => f.write_str("the selector does not match its labels"),
             Self::NotAvailable(phase) if phase.is_empty() => f.write_str("it has no phase yet"),
             Self::NotAvailable(phase) => write!(f, "it is {phase}"),
-            Self::HeldBy(claim) => write!(f, "the binding of claim {claim} to it is complete"),
+            Self::HeldBy(Holder::Bound(claim)) => write!(f, "the binding of claim {claim} to it is complete"),
+            Self::HeldBy(Holder::BeforeRestore(claim)) => {
+                write!(f, "claim {claim} had it before etcd was restored from a backup")
+            }
             Self::ClassWaits => f.write_str("its class waits for a pod"),
         }
     }

@@ -48,6 +48,11 @@ pub enum Reason {
         volume: Text,
         claim: Box<str>,
     },
+    /// As [`Self::HeldByAnother`], of a claim that had the volume before etcd was restored from a backup.
+    HadByAnother {
+        volume: Text,
+        claim: Box<str>,
+    },
     WithoutCapacity {
         volume: Text,
     },
@@ -103,6 +108,10 @@ pub enum Reason {
 
     /// The volume is bound to no claim.
     Unused,
+    /// The same, but it was bound to this claim before etcd was restored from a backup.
+    BeforeRestore {
+        claim: Box<str>,
+    },
     Reserved {
         claim: Box<str>,
     },
@@ -178,6 +187,9 @@ impl fmt::Display for Reason {
             Self::HeldByAnother { volume, claim } => {
                 write!(f, "it names volume {volume}, to which the binding of claim {claim} is complete")
             }
+            Self::HadByAnother { volume, claim } => {
+                write!(f, "it names volume {volume}, which claim {claim} had before etcd was restored from a backup")
+            }
             Self::WithoutCapacity { volume } => write!(f, "volume {volume} is without a storage capacity"),
             Self::DefaultClass { class } => write!(f, "{class} is the default class"),
             Self::NoClass { nearest } => write!(f, "no volume fits and it has no class{}", Misfits(nearest)),
@@ -209,6 +221,7 @@ impl fmt::Display for Reason {
             Self::LostVolume { volume } => write!(f, "its volume {volume} does not exist any more"),
             Self::Misbound { volume, claim } => write!(f, "its volume {volume} is bound to another claim, {claim}"),
             Self::Unused => f.write_str("bound to no claim"),
+            Self::BeforeRestore { claim } => write!(f, "claim {claim} had it before etcd was restored from a backup"),
             Self::Reserved { claim } => write!(f, "reserved for claim {claim}"),
             Self::ClaimNotSeen { claim } => write!(f, "the cache does not have its claim {claim}"),
             Self::ClaimGone { claim } => write!(f, "its claim {claim} does not exist any more"),
@@ -222,9 +235,7 @@ impl fmt::Display for Reason {
             Self::ToReclaim { policy } => write!(f, "its claim is gone, and its policy is {policy}"),
             Self::NotReleased => f.write_str("the apiserver has it in another state"),
             Self::CannotDelete { why } | Self::CannotRecycle { why } => f.write_str(why),
-            Self::UsedByPods { pods } => {
-                write!(f, "used by pods {}", pods.join(", "))
-            }
+            Self::UsedByPods { pods } => write!(f, "used by pods {}", pods.join(", ")),
             Self::DeletesFolder { path } => {
                 write!(f, "its claim is gone, its policy is Delete, and its folder is {path}")
             }

@@ -6,6 +6,7 @@ use shared::api::object::Kind;
 use shared::working::decisions::LiveRead;
 use shared::working::events::PlannedEvent;
 
+use super::claim::FAILED_BINDING;
 use super::edits::{Step, VolumeEdit};
 use super::{Again, Next, Plan, Reason, migration, reclaim};
 use crate::objects::claim::PersistentVolumeClaim;
@@ -21,7 +22,7 @@ pub fn plan(observed: &ObservedVolume) -> Next {
         return Next::Execute(Plan::of_volume(volume, vec![Step::Volume(edit)], Reason::Migration));
     }
     let Some(reference) = &volume.spec.claim_ref else {
-        return Next::Execute(enter(volume, Phase::Available, Reason::Unused));
+        return Next::Execute(unused(observed));
     };
     let key: Box<str> = reference.key.as_str().into();
     if reference.uid.is_none() {
@@ -49,6 +50,19 @@ pub fn plan(observed: &ObservedVolume) -> Next {
 fn enter(volume: &PersistentVolume, phase: Phase, reason: Reason) -> Plan {
     let status = VolumeStatus::new(volume, phase, "").map(|status| Step::Volume(VolumeEdit::Status(status)));
     Plan::of_volume(volume, status.into_iter().collect(), reason)
+}
+
+/// A volume that had a claim before etcd was restored may have its data, so people are told.
+fn unused(ObservedVolume { volume, before_restore, .. }: &ObservedVolume) -> Plan {
+    let Some(claim) = before_restore else { return enter(volume, Phase::Available, Reason::Unused) };
+    let message = format!(
+        "Claim {:?} had this volume before etcd was restored from a backup. No other claim gets it.",
+        claim.as_str()
+    );
+    let event = PlannedEvent::warning(volume.reference(), FAILED_BINDING, message);
+    let mut plan = enter(volume, Phase::Available, Reason::BeforeRestore { claim: claim.as_str().into() });
+    plan.steps.push(Step::Tell(event));
+    plan
 }
 
 enum Claim<'a> {
