@@ -5,6 +5,8 @@ OPERATORS ?= $(patsubst operators/%/Cargo.toml,%,$(wildcard operators/*/Cargo.to
 ALL_IN_ONE := operators
 PROGRAMS   ?= $(if $(ONE_IMAGE),,$(OPERATORS)) $(ALL_IN_ONE)
 VERSION   := v$(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+# What `--version` says of where a build comes from; a build from an archive has none.
+COMMIT    ?= $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
 REGISTRY  ?= operators.local
 DIST      ?= dist
 
@@ -199,15 +201,17 @@ cel: ## Writes cel-check's functions and the answers of its rows from upstream's
 
 ##@ Building
 
+RELEASE_BUILD = RUSTFLAGS="$(STATIC_FLAGS)" OPERATORS_COMMIT="$(COMMIT)" cargo build --locked --release --target $(STATIC_TARGET)
+
 .PHONY: build
 build: ## Static release binaries in dist/bin; PROGRAMS=... for some only
-	RUSTFLAGS="$(STATIC_FLAGS)" cargo build --locked --release --target $(STATIC_TARGET) $(PACKAGES)
+	$(RELEASE_BUILD) $(PACKAGES)
 	mkdir -p $(DIST)/bin
 	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(PROGRAMS)) $(DIST)/bin/
 
 .PHONY: plugin
 plugin: ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, and `kubectl operators` is there
-	RUSTFLAGS="$(STATIC_FLAGS)" cargo build --locked --release --target $(STATIC_TARGET) --package cli
+	$(RELEASE_BUILD) --package cli
 	mkdir -p $(DIST)/bin
 	cp $(TARGET_DIR)/$(STATIC_TARGET)/release/kubectl-operators $(DIST)/bin/
 
