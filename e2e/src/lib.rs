@@ -10,6 +10,7 @@ pub mod audit_log;
 pub mod cluster;
 mod folder;
 pub mod guard;
+pub mod helm;
 pub mod kubeconfig;
 pub mod kubectl;
 pub mod metrics;

@@ -12,6 +12,7 @@
 mod autoscaling;
 mod bad_input;
 mod batch;
+mod chart;
 mod cluster;
 mod cold;
 mod deployment;

@@ -25,7 +25,7 @@ struct Module {
     packages: &'static [(Tool, &'static str)],
 }
 
-const MODULES: [Module; 6] = [
+const MODULES: [Module; 7] = [
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/etcd"),
         tags: "",
@@ -41,6 +41,13 @@ const MODULES: [Module; 6] = [
         packages: &[(Tool::Kwok, "sigs.k8s.io/kwok/cmd/kwok")],
     },
     Module {
+        dir: concat!(env!("CARGO_MANIFEST_DIR"), "/helm"),
+        tags: "",
+        flags: "-s -w -X helm.sh/helm/v4/internal/version.version=v4.3.2",
+        takes: "a minute",
+        packages: &[(Tool::Helm, "helm.sh/helm/v4/cmd/helm")],
+    },
+    Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/metrics-server"),
         tags: "",
         flags: "-s -w -X k8s.io/client-go/pkg/version.gitVersion=v0.9.0",
@@ -53,7 +60,10 @@ const MODULES: [Module; 6] = [
         tags: "remove_all_sd enable_kubernetes_sd",
         flags: "-s -w -X github.com/prometheus/common/version.Version=3.16.0",
         takes: "two minutes",
-        packages: &[(Tool::Prometheus, "github.com/prometheus/prometheus/cmd/prometheus")],
+        packages: &[
+            (Tool::Prometheus, "github.com/prometheus/prometheus/cmd/prometheus"),
+            (Tool::Promtool, "github.com/prometheus/prometheus/cmd/promtool"),
+        ],
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/prometheus-adapter"),

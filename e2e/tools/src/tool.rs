@@ -17,8 +17,10 @@ pub enum Tool {
     KubeControllerManager,
     Kwok,
     Kubectl,
+    Helm,
     MetricsServer,
     Prometheus,
+    Promtool,
     PrometheusAdapter,
     /// Upstream's own e2e tests.
     E2eTest,
@@ -30,15 +32,17 @@ impl Tool {
         [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::Kwok, Self::Kubectl];
 
     /// Every program.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeScheduler,
         Self::KubeControllerManager,
         Self::Kwok,
         Self::Kubectl,
+        Self::Helm,
         Self::MetricsServer,
         Self::Prometheus,
+        Self::Promtool,
         Self::PrometheusAdapter,
         Self::E2eTest,
     ];
@@ -60,8 +64,10 @@ impl Tool {
             Self::KubeControllerManager => "kube-controller-manager",
             Self::Kwok => "kwok",
             Self::Kubectl => "kubectl",
+            Self::Helm => "helm",
             Self::MetricsServer => "metrics-server",
             Self::Prometheus => "prometheus",
+            Self::Promtool => "promtool",
             Self::PrometheusAdapter => "prometheus-adapter",
             Self::E2eTest => "e2e.test",
         }
@@ -71,6 +77,7 @@ impl Tool {
     fn version_args(self) -> &'static [&'static str] {
         match self {
             Self::Kubectl => &["version", "--client"],
+            Self::Helm => &["version"],
             Self::Etcd
             | Self::KubeApiserver
             | Self::KubeScheduler
@@ -78,6 +85,7 @@ impl Tool {
             | Self::Kwok
             | Self::MetricsServer
             | Self::Prometheus
+            | Self::Promtool
             | Self::PrometheusAdapter
             | Self::E2eTest => &["--version"],
         }
@@ -90,8 +98,10 @@ impl Tool {
             Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v1.36.",
             Self::Kwok => "kwok version v0.8.",
             Self::Kubectl => "Client Version: v1.",
+            Self::Helm => "version.BuildInfo{Version:\"v4.",
             Self::MetricsServer => "v0.9.",
             Self::Prometheus => "prometheus, version 3.16.",
+            Self::Promtool => "promtool, version 3.16.",
             // There is no other way to ask it.
             Self::PrometheusAdapter => "unknown flag: --version",
             Self::E2eTest => "v1.36.",
@@ -133,8 +143,11 @@ mod tests {
         assert!(Tool::Kwok.accepts_version("kwok version v0.8.0 go1.26.8 (linux/amd64)"));
         assert!(!Tool::Kwok.accepts_version("kwok version v0.7.0 go1.26.8 (linux/amd64)"));
         assert!(!Tool::Kwok.accepts_version(""));
+        assert!(Tool::Helm.accepts_version("version.BuildInfo{Version:\"v4.3.2\", GitCommit:\"\"}"));
+        assert!(!Tool::Helm.accepts_version("version.BuildInfo{Version:\"v3.22.0\", GitCommit:\"\"}"));
         assert!(Tool::MetricsServer.accepts_version("v0.9.0"));
         assert!(Tool::Prometheus.accepts_version("prometheus, version 3.16.0 (branch: , revision: unknown)"));
+        assert!(Tool::Promtool.accepts_version("promtool, version 3.16.0 (branch: , revision: unknown)"));
         assert!(Tool::E2eTest.accepts_version("v1.36.3"));
         assert!(Tool::Kubectl.accepts_version("Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0"));
     }

@@ -97,7 +97,7 @@ fn check_harnesses(file: &File, sources: &[File]) -> Vec<String> {
 
 fn members() -> Vec<File> {
     let operators = tree::operators().into_iter().map(|name| format!("operators/{name}"));
-    let paths = ["shared", "cel-check", "facts", "all-in-one", "cli", "e2e", "e2e/tools", "bench", "tidy"]
+    let paths = ["shared", "cel-check", "facts", "all-in-one", "cli", "e2e", "e2e/tools", "bench", "release", "tidy"]
         .map(str::to_owned)
         .into_iter()
         .chain(operators);
