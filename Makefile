@@ -134,6 +134,7 @@ e2e: build-suite ## The e2e suite and the faults on local clusters; TEST=... for
 	cargo test $(WORKSPACE) --test suite -- $(TESTS_AT_A_TIME) --skip $(MINUTES) $(TEST)
 
 .PHONY: e2e-minutes
+e2e-minutes: SUITE_PROGRAMS += prometheus promtool
 e2e-minutes: build-suite ## The e2e tests that wait for minutes, which `make e2e` leaves out
 	cargo test $(WORKSPACE) --test suite -- $(TESTS_AT_A_TIME) $(MINUTES)
 

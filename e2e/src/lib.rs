@@ -18,6 +18,7 @@ pub mod operator;
 pub mod pki;
 pub mod ports;
 pub mod process;
+pub mod prometheus;
 pub mod proxy;
 pub mod rbac;
 mod serving;

@@ -9,6 +9,7 @@
 
 #![cfg(test)]
 
+mod alerts;
 mod autoscaling;
 mod bad_input;
 mod batch;
