@@ -5,6 +5,8 @@ OPERATORS ?= $(patsubst operators/%/Cargo.toml,%,$(wildcard operators/*/Cargo.to
 ALL_IN_ONE := operators
 PROGRAMS   ?= $(if $(ONE_IMAGE),,$(OPERATORS)) $(ALL_IN_ONE)
 VERSION   := v$(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+# What `--version` says of where a build comes from; a build from an archive has none.
+COMMIT    ?= $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
 REGISTRY  ?= operators.local
 DIST      ?= dist
 
@@ -21,6 +23,8 @@ LLD_FLAGS   := -C link-arg=-Wl,--icf=all,-z,pack-relative-relocs
 CARGO_DENY_VERSION := 0.20.2
 TOOLS              := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubernetes-operators/tools
 CARGO_DENY         := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+CARGO_CYCLONEDX_VERSION := 0.5.9
+CARGO_CYCLONEDX    := $(TOOLS)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION)/bin/cargo-cyclonedx
 CARGO_FUZZ_VERSION := 0.13.2
 CARGO_FUZZ         := $(TOOLS)/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
 
@@ -37,7 +41,7 @@ AS_TESTED := $(WORKSPACE) --examples
 DEBUG     := $(TARGET_DIR)/debug
 
 # Programs of upstream's beside those of every local cluster that the e2e suite runs.
-SUITE_PROGRAMS := etcd kube-apiserver kube-scheduler kwok kubectl kube-controller-manager
+SUITE_PROGRAMS := etcd kube-apiserver kube-scheduler kwok kubectl helm kube-controller-manager
 
 # What cargo fmt does not follow: modules that a build script finds, and a crate outside of the workspace.
 UNFOLLOWED := $(wildcard e2e/tests/suite/privilege/*.rs) fuzz/src/main.rs
@@ -130,6 +134,7 @@ e2e: build-suite ## The e2e suite and the faults on local clusters; TEST=... for
 	cargo test $(WORKSPACE) --test suite -- $(TESTS_AT_A_TIME) --skip $(MINUTES) $(TEST)
 
 .PHONY: e2e-minutes
+e2e-minutes: SUITE_PROGRAMS += prometheus promtool
 e2e-minutes: build-suite ## The e2e tests that wait for minutes, which `make e2e` leaves out
 	cargo test $(WORKSPACE) --test suite -- $(TESTS_AT_A_TIME) $(MINUTES)
 
@@ -204,15 +209,17 @@ cel: ## Writes cel-check's functions and the answers of its rows from upstream's
 
 ##@ Building
 
+RELEASE_BUILD = RUSTFLAGS="$(STATIC_FLAGS)" OPERATORS_COMMIT="$(COMMIT)" cargo build --locked --release --target $(STATIC_TARGET)
+
 .PHONY: build
 build: ## Static release binaries in dist/bin; PROGRAMS=... for some only
-	RUSTFLAGS="$(STATIC_FLAGS)" cargo build --locked --release --target $(STATIC_TARGET) $(PACKAGES)
+	$(RELEASE_BUILD) $(PACKAGES)
 	mkdir -p $(DIST)/bin
 	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(PROGRAMS)) $(DIST)/bin/
 
 .PHONY: plugin
 plugin: ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, and `kubectl operators` is there
-	RUSTFLAGS="$(STATIC_FLAGS)" cargo build --locked --release --target $(STATIC_TARGET) --package cli
+	$(RELEASE_BUILD) --package cli
 	mkdir -p $(DIST)/bin
 	cp $(TARGET_DIR)/$(STATIC_TARGET)/release/kubectl-operators $(DIST)/bin/
 
@@ -225,6 +232,47 @@ images: build ## Each operator's image and that of all in one, started once, in 
 image: ## One image: OPERATOR=deployment-operator
 	@[ -n "$(OPERATOR)" ] || { echo "which one? make image OPERATOR=deployment-operator" >&2; exit 1; }
 	$(MAKE) images PROGRAMS=$(OPERATOR)
+
+# Everything of a version, and nothing of the day on which it was packed.
+SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
+RELEASE := $(DIST)/release
+# glibc's, which is linked into each program.
+LIBC_NOTICES := $(wildcard /usr/share/doc/libc6/copyright)
+# pack ARCHIVE FOLDER NAMES: the same bytes wherever and whenever.
+pack = tar --create --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(SOURCE_DATE_EPOCH) \
+  --directory $(2) $(3) | gzip --no-name --best > $(1)
+
+# Where people will find the files. Without it there is no manifest for krew, which has to name them.
+RELEASE_URL ?=
+# As Go calls it.
+ARCHITECTURE = $(patsubst aarch64,arm64,$(patsubst x86_64,amd64,$(firstword $(subst -, ,$(STATIC_TARGET)))))
+PLUGIN_ARCHIVE = $(RELEASE)/kubectl-operators-$(VERSION)-linux-$(ARCHITECTURE).tar.gz
+
+.PHONY: release
+release: images plugin release-manifests release-papers ## Everything of a version in dist/release: images, programs, plugin, Helm chart, a YAML file per form, SBOM, notices, changelog, checksums
+	mkdir -p $(RELEASE)/images
+	cp LICENSE $(DIST)/bin/
+	$(call pack,$(PLUGIN_ARCHIVE),$(DIST)/bin,kubectl-operators LICENSE)
+	[ -z "$(RELEASE_URL)" ] || { mkdir -p $(RELEASE)/krew && cargo run --locked --quiet --package release -- krew \
+	  $(RELEASE_URL) $(ARCHITECTURE) "$$(sha256sum < $(PLUGIN_ARCHIVE) | cut -d ' ' -f 1)" > $(RELEASE)/krew/operators.yaml; }
+	cp $(addprefix $(DIST)/images/,$(addsuffix .tar,$(PROGRAMS))) $(RELEASE)/images/
+	$(call pack,$(RELEASE)/programs-$(VERSION)-$(STATIC_TARGET).tar.gz,$(DIST)/bin,$(PROGRAMS) LICENSE)
+	cd $(RELEASE) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum > SHA256SUMS
+
+.PHONY: release-papers
+release-papers: $(CARGO_CYCLONEDX) release-manifests ## The changelog of the version, the notices of licences, and the SBOM of each program
+	cargo run --locked --quiet --package release -- changelog CHANGELOG.md > $(RELEASE)/CHANGELOG.md
+	cargo run --locked --quiet --package release -- notices $(STATIC_TARGET) $(LIBC_NOTICES) > $(RELEASE)/NOTICES.txt
+	mkdir -p $(RELEASE)/sbom
+	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scripts/sbom.sh $(CARGO_CYCLONEDX) $(STATIC_TARGET) $(RELEASE)/sbom $(PROGRAMS) kubectl-operators
+
+.PHONY: release-manifests
+release-manifests: build-tools ## The Helm chart and one YAML file per form in dist/release, with images of REGISTRY
+	@$(DEBUG)/tools kubectl > /dev/null
+	rm -rf $(RELEASE)
+	cargo run --locked --quiet --package release -- manifests $(RELEASE) $(REGISTRY)
+	$(call pack,$(RELEASE)/kubernetes-operators-$(VERSION:v%=%).tgz,$(RELEASE)/chart,kubernetes-operators)
+	rm -rf $(RELEASE)/chart
 
 .PHONY: build-e2e
 build-e2e:
@@ -257,6 +305,9 @@ tools: $(CARGO_DENY) ## Installs the tools that checking needs, into a cache
 
 $(CARGO_DENY):
 	cargo install cargo-deny --debug --locked --version $(CARGO_DENY_VERSION) --root $(dir $(@D))
+
+$(CARGO_CYCLONEDX):
+	cargo install cargo-cyclonedx --debug --locked --version $(CARGO_CYCLONEDX_VERSION) --root $(dir $(@D))
 
 $(CARGO_FUZZ):
 	cargo install cargo-fuzz --debug --locked --version $(CARGO_FUZZ_VERSION) --root $(dir $(@D))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use shared::process::flags::GoDuration;
+use shared::process::flags::{GoDuration, version};
 
 use crate::reach::{Server, parse_server};
 
@@ -13,7 +13,7 @@ use crate::reach::{Server, parse_server};
 /// Exits with 0 if everything is at rest or in progress, with 1 if something is stuck or an alarm is raised, and with 2
 /// if there is no answer.
 #[derive(Parser)]
-#[command(name = "kubectl-operators", bin_name = "kubectl operators", version)]
+#[command(name = "kubectl-operators", bin_name = "kubectl operators", version = version())]
 pub struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -106,4 +106,15 @@ pub(crate) enum Command {
         /// Shell to print it for.
         shell: Shell,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plugin_is_of_the_operators_version() {
+        let asked = Cli::try_parse_from(["kubectl-operators", "--version"]).err().map(|text| text.to_string());
+        assert_eq!(asked, Some(format!("kubectl-operators {}\n", version())));
+    }
 }

@@ -71,10 +71,15 @@ async fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, kubeconfig: Opt
     if let Some(kubeconfig) = kubeconfig {
         command.env("KUBECONFIG", kubeconfig);
     }
-    let output = command.output().await.context("run kubectl")?;
+    printed("kubectl", command).await
+}
+
+/// What the program prints, or an error with what it complains about.
+pub(crate) async fn printed(name: &str, mut command: Command) -> Result<String> {
+    let output = command.output().await.with_context(|| format!("run {name}"))?;
     if !output.status.success() {
         let typed: Vec<_> = command.as_std().get_args().map(OsStr::to_string_lossy).collect();
-        bail!("kubectl {} failed: {}", typed.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        bail!("{name} {} failed: {}", typed.join(" "), String::from_utf8_lossy(&output.stderr).trim());
     }
-    String::from_utf8(output.stdout).context("kubectl prints UTF-8")
+    String::from_utf8(output.stdout).with_context(|| format!("{name} prints UTF-8"))
 }

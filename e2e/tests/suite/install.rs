@@ -1,6 +1,7 @@
 //! Installed, lost, and taken away: the scripts of an admin, on nodes that kwok plays.
 //! Left out: images and real pods, which a real node shows.
 
+mod helm;
 mod played;
 
 use anyhow::{Result, ensure};

@@ -9,9 +9,11 @@
 
 #![cfg(test)]
 
+mod alerts;
 mod autoscaling;
 mod bad_input;
 mod batch;
+mod chart;
 mod cluster;
 mod cold;
 mod deployment;

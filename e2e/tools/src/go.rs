@@ -29,7 +29,7 @@ const CSI_SIDECARS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/csi-sidecars");
 /// What the first of them compiles is most of what the others need.
 const SIDECARS_TAKE: &str = "five minutes for the first, seconds for the others";
 
-const MODULES: [Module; 10] = [
+const MODULES: [Module; 11] = [
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/etcd"),
         tags: "",
@@ -45,6 +45,13 @@ const MODULES: [Module; 10] = [
         packages: &[(Tool::Kwok, "sigs.k8s.io/kwok/cmd/kwok")],
     },
     Module {
+        dir: concat!(env!("CARGO_MANIFEST_DIR"), "/helm"),
+        tags: "",
+        flags: "-s -w -X helm.sh/helm/v4/internal/version.version=v4.3.2",
+        takes: "a minute",
+        packages: &[(Tool::Helm, "helm.sh/helm/v4/cmd/helm")],
+    },
+    Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/metrics-server"),
         tags: "",
         flags: "-s -w -X k8s.io/client-go/pkg/version.gitVersion=v0.9.0",
@@ -57,7 +64,10 @@ const MODULES: [Module; 10] = [
         tags: "remove_all_sd enable_kubernetes_sd",
         flags: "-s -w -X github.com/prometheus/common/version.Version=3.16.0",
         takes: "two minutes",
-        packages: &[(Tool::Prometheus, "github.com/prometheus/prometheus/cmd/prometheus")],
+        packages: &[
+            (Tool::Prometheus, "github.com/prometheus/prometheus/cmd/prometheus"),
+            (Tool::Promtool, "github.com/prometheus/prometheus/cmd/promtool"),
+        ],
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/prometheus-adapter"),

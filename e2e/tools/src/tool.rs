@@ -17,8 +17,10 @@ pub enum Tool {
     KubeControllerManager,
     Kwok,
     Kubectl,
+    Helm,
     MetricsServer,
     Prometheus,
+    Promtool,
     PrometheusAdapter,
     CsiAttacher,
     CsiProvisioner,
@@ -37,15 +39,17 @@ impl Tool {
         [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::Kwok, Self::Kubectl];
 
     /// Every program.
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 18] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeScheduler,
         Self::KubeControllerManager,
         Self::Kwok,
         Self::Kubectl,
+        Self::Helm,
         Self::MetricsServer,
         Self::Prometheus,
+        Self::Promtool,
         Self::PrometheusAdapter,
         Self::CsiAttacher,
         Self::CsiProvisioner,
@@ -73,8 +77,10 @@ impl Tool {
             Self::KubeControllerManager => "kube-controller-manager",
             Self::Kwok => "kwok",
             Self::Kubectl => "kubectl",
+            Self::Helm => "helm",
             Self::MetricsServer => "metrics-server",
             Self::Prometheus => "prometheus",
+            Self::Promtool => "promtool",
             Self::PrometheusAdapter => "prometheus-adapter",
             Self::CsiAttacher => "csi-attacher",
             Self::CsiProvisioner => "csi-provisioner",
@@ -90,7 +96,7 @@ impl Tool {
     fn version_args(self) -> &'static [&'static str] {
         match self {
             Self::Kubectl => &["version", "--client"],
-            Self::Ginkgo => &["version"],
+            Self::Helm | Self::Ginkgo => &["version"],
             Self::Etcd
             | Self::KubeApiserver
             | Self::KubeScheduler
@@ -98,6 +104,7 @@ impl Tool {
             | Self::Kwok
             | Self::MetricsServer
             | Self::Prometheus
+            | Self::Promtool
             | Self::PrometheusAdapter
             | Self::CsiAttacher
             | Self::CsiProvisioner
@@ -115,8 +122,10 @@ impl Tool {
             Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v1.36.",
             Self::Kwok => "kwok version v0.8.",
             Self::Kubectl => "Client Version: v1.",
+            Self::Helm => "version.BuildInfo{Version:\"v4.",
             Self::MetricsServer => "v0.9.",
             Self::Prometheus => "prometheus, version 3.16.",
+            Self::Promtool => "promtool, version 3.16.",
             // There is no other way to ask it.
             Self::PrometheusAdapter => "unknown flag: --version",
             Self::CsiAttacher => "v4.12.",
@@ -166,8 +175,11 @@ mod tests {
         assert!(accepts(Tool::Kwok, "kwok version v0.8.0 go1.26.8 (linux/amd64)"));
         assert!(!accepts(Tool::Kwok, "kwok version v0.7.0 go1.26.8 (linux/amd64)"));
         assert!(!accepts(Tool::Kwok, ""));
+        assert!(accepts(Tool::Helm, "version.BuildInfo{Version:\"v4.3.2\", GitCommit:\"\"}"));
+        assert!(!accepts(Tool::Helm, "version.BuildInfo{Version:\"v3.22.0\", GitCommit:\"\"}"));
         assert!(accepts(Tool::MetricsServer, "v0.9.0"));
         assert!(accepts(Tool::Prometheus, "prometheus, version 3.16.0 (branch: , revision: unknown)"));
+        assert!(accepts(Tool::Promtool, "promtool, version 3.16.0 (branch: , revision: unknown)"));
         assert!(accepts(Tool::CsiResizer, "/bin/program v2.2.0"));
         assert!(!accepts(Tool::CsiResizer, "/bin/program unknown"));
         assert!(accepts(Tool::E2eTest, "v1.36.3"));

@@ -20,11 +20,9 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::process::telemetry::{DEFAULT_VERBOSITY, LogFormat};
-pub use crate::transport::identity::{KUBERNETES_VERSION, VERSION};
+pub use crate::transport::identity::{KUBERNETES_VERSION, VERSION, version};
 pub use gates::read_gates;
 pub use go::{GoDuration, GoValueError, parse_bool};
-
-const VERSION_TEXT: &str = concat!("v", env!("CARGO_PKG_VERSION"), " (as Kubernetes v1.36.3)");
 
 /// client-go's: an attempt may start this much of a retry period later, and must still be before the renew deadline.
 pub const JITTER_FACTOR: f64 = 1.2;
@@ -324,7 +322,7 @@ pub fn command<Own: Args>(name: &'static str) -> Command {
     SharedFlags::augment_args(own)
         .about(about)
         .bin_name(name)
-        .version(VERSION_TEXT)
+        .version(version())
         .disable_version_flag(true)
         .mut_arg("leader_elect_resource_name", |arg| arg.default_value(name))
         // Of a repeated flag the last value counts; a list grows, as in Go.

@@ -97,10 +97,11 @@ fn check_harnesses(file: &File, sources: &[File]) -> Vec<String> {
 
 fn members() -> Vec<File> {
     let operators = tree::operators().into_iter().map(|name| format!("operators/{name}"));
-    let paths = ["shared", "cel-check", "cloud", "facts", "all-in-one", "cli", "e2e", "e2e/tools", "bench", "tidy"]
-        .map(str::to_owned)
-        .into_iter()
-        .chain(operators);
+    let paths =
+        ["shared", "cel-check", "cloud", "facts", "all-in-one", "cli", "e2e", "e2e/tools", "bench", "release", "tidy"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(operators);
     paths.map(|path| format!("{path}/Cargo.toml")).map(|path| File { text: tree::read(&path), path }).collect()
 }
 

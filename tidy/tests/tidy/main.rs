@@ -6,6 +6,7 @@
 
 #![cfg(test)]
 
+mod alerts;
 mod answers;
 mod code;
 mod crates;

@@ -62,6 +62,7 @@ pub(crate) fn files(folder: &str, ending: &str) -> Vec<File> {
 
 /// Every Rust file of the workspace.
 pub(crate) fn sources() -> Vec<File> {
-    let folders = ["shared", "cel-check", "cloud", "facts", "operators", "all-in-one", "cli", "e2e", "bench", "tidy"];
+    let folders =
+        ["shared", "cel-check", "cloud", "facts", "operators", "all-in-one", "cli", "e2e", "bench", "release", "tidy"];
     folders.iter().flat_map(|folder| files(folder, ".rs")).collect()
 }

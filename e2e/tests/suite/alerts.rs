@@ -1,0 +1,3 @@
+//! The alerts and the dashboard. Everything about them needs Prometheus, which takes minutes to build.
+
+mod minutes;

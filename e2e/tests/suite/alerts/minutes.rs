@@ -1,0 +1,199 @@
+//! Alerts fire when they should, by promtool's own tests and in a Prometheus that scrapes an operator; the dashboard's
+//! queries give data there.
+//! `make e2e` leaves this module out, and `make e2e-minutes` runs it.
+//!
+//! Left out: that each alert has a runbook and names metrics that exist, which tidy reads from the files.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use e2e::cluster::ClusterOptions;
+use e2e::prometheus::{check_rules, promtool};
+use release::manifests::Manifests;
+use serde_json::{Value, json};
+
+use crate::batch::{completed, job};
+use crate::support::clusters::metrics_token;
+use crate::support::scene::runtime;
+use crate::support::{DEADLINE, start_operators, with_cluster};
+
+/// A series as promtool writes it: its name and labels, and its values minute by minute.
+type Series = (&'static str, &'static str);
+
+/// Each alert, with series in which it fires at this minute. `{}` stands for the label of the operator.
+const FIRING: [(&str, &[Series], u32); 15] = [
+    ("OperatorIsDown", &[("up{}", "0x90")], 4),
+    ("OperatorIsGone", &[("leader_election_master_status{name='a'}", "1x30")], 80),
+    ("OperatorHasNoLeader", &[("leader_election_master_status{name='a'}", "0x90")], 4),
+    (
+        "OperatorHasTwoLeaders",
+        &[
+            ("leader_election_master_status{name='a',pod='1'}", "1x90"),
+            ("leader_election_master_status{name='a',pod='2'}", "1x90"),
+        ],
+        4,
+    ),
+    ("OperatorPanics", &[("worker_panics_total{name='a'}", "0x3 1x90")], 6),
+    ("OperatorCannotDecode", &[("informer_decode_errors_total{resource='pods'}", "0x3 1x90")], 6),
+    ("OperatorCacheIsNotSynced", &[("informer_synced{resource='pods',instance='1'}", "0x90")], 8),
+    (
+        "OperatorQueueIsSlow",
+        &[
+            ("workqueue_queue_duration_seconds_bucket{name='a',le='10'}", "0x90"),
+            ("workqueue_queue_duration_seconds_bucket{name='a',le='100'}", "0+9x90"),
+            ("workqueue_queue_duration_seconds_bucket{name='a',le='+Inf'}", "0+9x90"),
+        ],
+        30,
+    ),
+    ("OperatorSyncHangs", &[("workqueue_longest_running_processor_seconds{name='a'}", "0+60x90")], 15),
+    (
+        "OperatorRetries",
+        &[("workqueue_retries_total{name='a'}", "0+60x90"), ("workqueue_adds_total{name='a'}", "0+90x90")],
+        50,
+    ),
+    ("OperatorIsRefused", &[("rest_client_requests_total{code='403',method='GET'}", "0+6x90")], 30),
+    (
+        "OperatorRequestsFail",
+        &[
+            ("rest_client_requests_total{code='500',method='GET'}", "0+6x90"),
+            ("rest_client_requests_total{code='200',method='GET'}", "0+9x90"),
+        ],
+        30,
+    ),
+    ("OperatorControllerRestarts", &[("controller_restarts_total{name='a'}", "0+1x90")], 30),
+    ("OperatorSlowsDeletions", &[("mass_deletion_brake_held_total{}", "0x3 5x90")], 6),
+    (
+        "OperatorVersionsDiffer",
+        &[("operator_build_info{version='v1'}", "1x90"), ("operator_build_info{version='v2'}", "1x90")],
+        70,
+    ),
+];
+
+/// Series of an operator that is well, with some faults as they happen every day.
+const HEALTHY: [Series; 19] = [
+    ("up{}", "1x90"),
+    ("leader_election_master_status{name='a',pod='1'}", "1x90"),
+    ("leader_election_master_status{name='a',pod='2'}", "0x90"),
+    ("worker_panics_total{name='a'}", "0x90"),
+    ("informer_decode_errors_total{resource='pods'}", "0x90"),
+    ("informer_synced{resource='pods',instance='1'}", "0x3 1x90"),
+    ("workqueue_queue_duration_seconds_bucket{name='a',le='10'}", "0+9x90"),
+    ("workqueue_queue_duration_seconds_bucket{name='a',le='100'}", "0+9x90"),
+    ("workqueue_queue_duration_seconds_bucket{name='a',le='+Inf'}", "0+9x90"),
+    ("workqueue_longest_running_processor_seconds{name='a'}", "1x90"),
+    ("workqueue_retries_total{name='a'}", "0+6x90"),
+    ("workqueue_adds_total{name='a'}", "0+90x90"),
+    // An admission plugin refuses a pod by the same code, such as for a quota.
+    ("rest_client_requests_total{code='403',method='POST'}", "0+6x90"),
+    ("rest_client_requests_total{code='500',method='GET'}", "0+1x90"),
+    ("rest_client_requests_total{code='200',method='GET'}", "0+90x90"),
+    ("controller_restarts_total{name='a'}", "0x20 1x90"),
+    ("mass_deletion_brake_held_total{}", "5x90"),
+    ("operator_build_info{version='v1'}", "1x90"),
+    // Of another program, which is standing by.
+    ("leader_election_master_status{job='scheduler',name='b'}", "0x90"),
+];
+
+/// The groups of rules.
+fn groups() -> Result<Value> {
+    let objects = Manifests::here()?.component("prometheus-rules")?;
+    let rules = objects.into_iter().find(|object| object["kind"] == "PrometheusRule");
+    rules.map(|rules| rules["spec"]["groups"].clone()).context("no PrometheusRule")
+}
+
+fn rules(groups: &Value) -> impl Iterator<Item = &Value> {
+    let groups = groups.as_array().into_iter().flatten();
+    groups.flat_map(|group| group["rules"].as_array().into_iter().flatten())
+}
+
+/// One test of promtool's: in these series, so many alerts of the expression are at work at this minute.
+fn case(series: &[Series], minute: u32, alerts: &str, expected: &Value) -> Value {
+    let of_operator = |name: &str| {
+        let label = if name.contains("job=") { "" } else { "job='job-operator'," };
+        name.replacen('{', &format!("{{{label}"), 1).replace(",}", "}")
+    };
+    let input: Vec<Value> =
+        series.iter().map(|(name, values)| json!({"series": of_operator(name), "values": values})).collect();
+    let expression = format!("count(ALERTS{{alertstate='firing'{alerts}}})");
+    let test = json!({"expr": expression, "eval_time": format!("{minute}m"), "exp_samples": expected});
+    json!({"interval": "1m", "input_series": input, "promql_expr_test": [test]})
+}
+
+#[test]
+fn every_alert_fires_for_what_it_is_about_and_none_when_all_is_well() -> Result<()> {
+    runtime()?.block_on(async {
+        let groups = groups()?;
+        let named: BTreeSet<&str> = rules(&groups).filter_map(|rule| rule["alert"].as_str()).collect();
+        let tested: BTreeSet<&str> = FIRING.iter().map(|(alert, ..)| *alert).collect();
+        ensure!(named == tested, "alerts {named:?}, tested {tested:?}");
+        let folder = tempfile::tempdir().context("make a folder for rules")?;
+        let path = folder.path().join("rules.json");
+        check_rules(&path, &groups).await?;
+        let one = json!([{"labels": "{}", "value": 1}]);
+        let firing =
+            FIRING.iter().map(|(alert, series, minute)| case(series, *minute, &format!(",alertname='{alert}'"), &one));
+        let well = (5..=90).step_by(5).map(|minute| case(&HEALTHY, minute, "", &json!([])));
+        let tests: Vec<Value> = firing.chain(well).collect();
+        let file = folder.path().join("tests.json");
+        let content = json!({"rule_files": [path], "evaluation_interval": "1m", "tests": tests});
+        std::fs::write(&file, content.to_string()).context("write tests")?;
+        promtool(["test".as_ref(), "rules".as_ref(), file.as_os_str()]).await.map(drop)
+    })
+}
+
+/// The queries of the dashboard, for all operators and a short time.
+fn queries() -> Result<Vec<(String, String)>> {
+    let objects = Manifests::here()?.component("dashboards")?;
+    let text = objects.iter().find_map(|object| object["data"]["operators.json"].as_str()).context("no dashboard")?;
+    let dashboard: Value = serde_json::from_str(text).context("read the dashboard")?;
+    let panels = dashboard["panels"].as_array().into_iter().flatten();
+    let queries = panels.flat_map(|panel| {
+        let title = panel["title"].as_str().unwrap_or_default();
+        let targets = panel["targets"].as_array().into_iter().flatten();
+        let query = |target: &Value| target["expr"].as_str().unwrap_or_default().replace("$job", ".+-operator");
+        targets.map(move |target| (title.to_owned(), query(target).replace("$__rate_interval", "30s")))
+    });
+    Ok(queries.collect())
+}
+
+#[test]
+fn the_dashboard_has_data_of_an_operator_and_an_alert_fires_when_it_is_down() -> Result<()> {
+    with_cluster(ClusterOptions::default(), async |scene| {
+        let mut operators = start_operators(&scene.cluster, ["job-operator"]).await?;
+        let operator = operators.first_mut().context("no operator")?;
+        let token = metrics_token(scene).await?;
+        let mut groups = groups()?;
+        // As it is after minutes.
+        for group in groups.as_array_mut().into_iter().flatten() {
+            for rule in group["rules"].as_array_mut().into_iter().flatten() {
+                rule["for"] = json!("0s");
+            }
+        }
+        let prometheus = scene.cluster.start_prometheus(operator, &token, &groups)?;
+        scene.apply(&job("pi", 1, 1)).await?;
+        completed(scene, "pi").await?;
+        let queries = queries()?;
+        ensure!(queries.len() > 10, "{} queries", queries.len());
+        // What is counted only once it has happened, or only in a process of several controllers.
+        let rare = ["Syncs that failed"];
+        for (title, query) in queries.iter().filter(|(title, _)| !rare.contains(&title.as_str())) {
+            scene
+                .wait_until(&format!("{title} has data"), DEADLINE, async || {
+                    let values = prometheus.query(query).await?;
+                    ensure!(!values.is_empty(), "nothing for {query}");
+                    Ok(())
+                })
+                .await?;
+        }
+        let firing = "ALERTS{alertname=\"OperatorIsDown\",job=\"job-operator\",alertstate=\"firing\"}";
+        let before = prometheus.query(firing).await?;
+        ensure!(before.is_empty(), "it fires while the operator runs: {before:?}");
+        operator.kill();
+        scene
+            .wait_until("the alert fires", DEADLINE, async || {
+                ensure!(!prometheus.query(firing).await?.is_empty(), "it does not fire");
+                Ok(())
+            })
+            .await
+    })
+}
