@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::support::{DEADLINE, Scene};
 
 const NAME: &str = "balanced";
-const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
 pub(super) const NEEDS: &[&str] = &[];
 
@@ -43,11 +42,4 @@ async fn has_addresses(scene: &Scene, services: &Api<Service>, expected: bool) -
             Ok(())
         })
         .await
-}
-
-pub(super) async fn tamper(scene: &Scene) -> Result<String> {
-    let services: Api<Service> = Api::namespaced(scene.client.clone(), &scene.namespace);
-    let protected = Patch::Merge(json!({"metadata": {"finalizers": [FINALIZER]}}));
-    services.patch("custom", &PatchParams::default(), &protected).await?;
-    Ok(format!("patch services/status {}/custom: metadata.finalizers", scene.namespace))
 }
