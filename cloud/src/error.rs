@@ -24,7 +24,7 @@ pub enum CloudError {
     /// The provider does not support this call.
     #[error("unimplemented")]
     NotSupported,
-    /// The call is to be repeated after this time, and not earlier.
+    /// The call is to be repeated after this time, and not earlier unless its object changes.
     #[error("{message}")]
     RetryAfter { after: Duration, message: String },
     /// The provider's words, or why it cannot be reached.

@@ -1,6 +1,6 @@
 //! What the plugin, the suite and `tidy` read about this operator.
 
-use shared::api::facts::{Acts, Facts, Finalizer, Names, Queue, Which};
+use shared::api::facts::{Acts, Facts, Finalizer, Memory, Names, Queue, Which};
 
 pub const QUEUE: Queue = Queue::of("Service", "service");
 
@@ -18,6 +18,13 @@ pub const FACTS: Facts = Facts {
         name: "service.kubernetes.io/load-balancer-cleanup",
         once: "once its load balancer is deleted",
     }],
+    // A call has all nodes, so while it is made they are there three times.
+    memory: Some(Memory {
+        keeps: "nodes with what a provider reads, while a Service wants a load balancer; such Services",
+        bytes: "taken as 4,000 a node, and at most 128 KiB a Service",
+        request: "32Mi",
+        limit: "192Mi",
+    }),
     needed_flags: &["--cloud-provider-endpoint={cloud}"],
     ..Facts::NONE
 };
