@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cloud::CloudError;
@@ -492,6 +493,84 @@ fn a_successor_of_the_same_name_gets_a_load_balancer_of_its_own() {
         running.at_rest().await;
         assert_eq!((lab.balancers(), lab.created()), (vec!["default/web a b".to_owned()], 2));
         assert_eq!(lab.ingress(), json!([{ "ip": "192.0.2.2" }]));
+    });
+}
+
+/// Upstream's cache, whose other cases are of its own lists, is the memory of what was told here.
+#[test]
+fn upstreams_test_process_service_deletion() {
+    test(async {
+        let lab = Lab::with_service();
+        let running = lab.start().await;
+        // If cloudprovided failed to delete the service
+        let error = CloudError::Failed("error Deleting the Loadbalancer".to_owned());
+        lab.cloud.on_next(Call::DeleteLoadBalancer, Fault::Fail(error));
+        // Its finalizer and itself go at once, so that only the deletion is seen.
+        lab.server.hold_watches(SERVICES);
+        lab.edit(|service| service["metadata"]["finalizers"] = json!([]));
+        lab.server.delete(SERVICES, WEB);
+        lab.server.expire_watches(SERVICES);
+        lab.server.release_watches(SERVICES);
+        running.at_rest().await;
+        seconds(&running, 10).await;
+        // If delete was successful
+        lab.is_empty();
+        lab.has_told("Warning DeleteLoadBalancerFailed: Error deleting load balancer: error Deleting the Loadbalancer");
+        // If a non-existent service is deleted
+        lab.cloud.take_calls();
+        lab.server.add(&service("ClusterIP"));
+        lab.server.delete(SERVICES, WEB);
+        running.at_rest().await;
+        assert_eq!(lab.cloud.calls(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn upstreams_test_slow_node_sync() {
+    test(async {
+        let lab = Lab::with_service();
+        lab.server.add(&object("v1", "Service", "second").set(&["spec", "type"], "LoadBalancer"));
+        let running = lab.start().await;
+        lab.cloud.take_calls();
+        lab.cloud.on_each(Call::UpdateLoadBalancer, Fault::Delay(Duration::from_secs(5)));
+        lab.server.add(&node("c"));
+        seconds(&running, 1).await;
+        // A node comes while the first Service is updated; the second one gets both.
+        lab.server.add(&node("d"));
+        running.at_rest().await;
+        let expected = ["default/second a b c d", "default/web a b c d"].map(str::to_owned);
+        assert_eq!(BTreeSet::from_iter(lab.balancers()), BTreeSet::from(expected));
+        let calls = lab.cloud.calls();
+        let count = |nodes: &str| calls.iter().filter(|call| call.ends_with(nodes)).count();
+        assert_eq!((count("[a b c]"), count("[a b c d]")), (1, 2), "{calls:?}");
+    });
+}
+
+#[test]
+fn upstreams_test_node_changes_in_external_load_balancer() {
+    test(async {
+        let lab = Lab::new();
+        for name in ["a", "b"] {
+            lab.server.delete(NODES, name);
+        }
+        for name in ["s0", "s1", "s3", "s4"] {
+            lab.server.add(&object("v1", "Service", name).set(&["spec", "type"], "LoadBalancer"));
+        }
+        let running = lab.start().await;
+        // only 1 node; 2 nodes; 4 nodes
+        for (more, all) in [(&["1"][..], "1"), (&["2"], "1 2"), (&["3", "4"], "1 2 3 4")] {
+            more.iter().for_each(|name| lab.server.add(&node(name)));
+            running.at_rest().await;
+            let expected = ["s0", "s1", "s3", "s4"].map(|name| format!("default/{name} {all}"));
+            assert_eq!(BTreeSet::from_iter(lab.balancers()), BTreeSet::from(expected));
+        }
+        // error occur during sync
+        lab.cloud.on_each(Call::UpdateLoadBalancer, Fault::Fail(CloudError::Failed("random error".to_owned())));
+        lab.cloud.take_calls();
+        lab.server.delete(NODES, "4");
+        seconds(&running, 20).await;
+        let ensured = lab.cloud.calls().iter().filter(|call| call.starts_with("Ensure")).count();
+        assert_eq!(ensured, 4, "{:?}", lab.cloud.calls());
     });
 }
 
