@@ -1,8 +1,9 @@
-//! The controllers of kube-controller-manager. `tidy` compares the names with upstream's.
+//! The controllers of kube-controller-manager, and the one that the cloud-controller-manager alone has. `tidy` compares the
+//! names with upstream's.
 
 /// Canonical name, and whether it runs by default on every cluster: no cloud controller, not off by default, not
 /// behind a feature gate that is off.
-pub const CONTROLLERS: [(&str, bool); 52] = [
+pub const CONTROLLERS: [(&str, bool); 53] = [
     ("bootstrap-signer-controller", false),
     ("certificatesigningrequest-approving-controller", true),
     ("certificatesigningrequest-cleaner-controller", true),
@@ -55,4 +56,5 @@ pub const CONTROLLERS: [(&str, bool); 52] = [
     ("ttl-controller", true),
     ("validatingadmissionpolicy-status-controller", true),
     ("volumeattributesclass-protection-controller", true),
+    ("cloud-node-controller", false),
 ];

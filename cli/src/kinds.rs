@@ -116,6 +116,16 @@ mod tests {
     const BUNDLE_PUBLISHER: &str = "kube-apiserver-serving-clustertrustbundle-publisher-operator";
     const SERVING_SIGNER: &str = "kubernetes.io/kube-apiserver-serving";
     const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
+    const OF_NODE: [&str; 8] = [
+        "ttl-operator",
+        "cloud-node-lifecycle-operator",
+        "cloud-node-operator",
+        "node-ipam-operator",
+        "node-lifecycle-operator",
+        "persistentvolume-attach-detach-operator",
+        "pod-garbage-collector-operator",
+        "taint-eviction-operator",
+    ];
 
     #[test]
     fn who_has_a_key_for_an_object_is_asked_about_it() {
@@ -131,8 +141,7 @@ mod tests {
         let (evicting, creating) = ("taint-eviction-operator", "ephemeral-volume-operator");
         let (claiming, warning) = ("resourceclaim-operator", "selinux-warning-operator");
         let (attaching, tainting) = ("persistentvolume-attach-detach-operator", "device-taint-eviction-operator");
-        let of_node = ["ttl-operator", "node-ipam-operator", "node-lifecycle-operator", attaching, collector, evicting];
-        row("v1", "Node", "n1", "", &of_node);
+        row("v1", "Node", "n1", "", &OF_NODE);
         row("v1", "Pod", "web", "", &[collector, tainting, creating, attaching, claiming, warning, evicting]);
         row(
             "v1",

@@ -1,4 +1,5 @@
-//! `--controllers`: kube-controller-manager's controllers with their aliases, and the choice among them.
+//! `--controllers`: kube-controller-manager's controllers with their aliases, the cloud-controller-manager's own one, and the
+//! choice among them.
 //!
 //! Upstream: `NewControllerDescriptors`, `cmd/kube-controller-manager/app/controller_descriptor.go`.
 
@@ -109,6 +110,7 @@ const CONTROLLERS: &[Controller] = &[
     row("ttl-controller", "ttl"),
     newer("validatingadmissionpolicy-status-controller"),
     newer("volumeattributesclass-protection-controller").behind(&["VolumeAttributesClass"]),
+    row("cloud-node-controller", "cloud-node").in_cloud(),
 ];
 
 pub(super) struct Chosen {

@@ -24,7 +24,7 @@ const GATED: [&str; 6] = [
 const BY_NAME: [&str; 3] = ["bootstrap-signer-operator", "selinux-warning-operator", "token-cleaner-operator"];
 
 /// Operators that run only with a cloud provider.
-const IN_CLOUD: [&str; 1] = ["service-lb-operator"];
+const IN_CLOUD: [&str; 3] = ["cloud-node-lifecycle-operator", "cloud-node-operator", "service-lb-operator"];
 
 struct Upstream {
     name: &'static str,
@@ -99,10 +99,13 @@ fn each_flag_is_here_once_and_beyond_upstreams_are_only_these() {
             "cloud-provider-cert-file",
             "cloud-provider-endpoint",
             "cloud-provider-key-file",
+            "concurrent-node-status-updates",
+            "concurrent-node-syncs",
             "horizontal-pod-autoscaler-ignore-surge",
             "horizontal-pod-autoscaler-metrics-max-age",
             "mass-deletion-share",
             "mode",
+            "node-status-update-frequency",
             "otlp-endpoint",
             "rejected-pod-backoff",
         ]

@@ -164,6 +164,8 @@ mod tests {
     fn nodes_are_asked_about_and_pods_are_not() {
         let of_nodes = [
             "ttl-operator",
+            "cloud-node-lifecycle-operator",
+            "cloud-node-operator",
             "node-ipam-operator",
             "node-lifecycle-operator",
             "persistentvolume-attach-detach-operator",

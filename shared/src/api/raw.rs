@@ -17,6 +17,20 @@ pub fn raw_of(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_default()
 }
 
+/// An object of the API without its managed fields, which only the apiserver reads.
+pub fn without_managed_fields(object: &RawValue) -> serde_json::Result<Box<RawValue>> {
+    let mut fields = RawObject::parse(object)?;
+    let metadata = fields.get("metadata").map(|metadata| {
+        let mut metadata = RawObject::parse(metadata)?;
+        metadata.remove("managedFields");
+        Ok(raw_of(&metadata))
+    });
+    if let Some(metadata) = metadata.transpose()? {
+        fields.replace("metadata", metadata);
+    }
+    Ok(raw_of(&fields))
+}
+
 /// The entries of an object in the order they came.
 #[derive(Clone, Debug, Default)]
 pub struct RawObject<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
@@ -130,6 +144,16 @@ mod tests {
         check(twice, |object| object.replace("a", raw("3")), r#"{"a":3,"b":1}"#);
         check(twice, |object| object.insert("a", raw("3")), r#"{"a":3,"b":1}"#);
         check(twice, |object| object.remove("a"), r#"{"b":1}"#);
+    }
+
+    #[test]
+    fn only_the_managed_fields_of_an_object_are_left_out() {
+        let managed = r#"{"kind":"Node","metadata":{"name":"a","managedFields":[{}],"uid":"b"},"spec":{"x":1e400}}"#;
+        let lean = r#"{"kind":"Node","metadata":{"name":"a","uid":"b"},"spec":{"x":1e400}}"#;
+        for (object, expected) in [(managed, lean), (lean, lean), ("{}", "{}")] {
+            assert_eq!(without_managed_fields(&raw(object)).unwrap().get(), expected);
+        }
+        assert!(without_managed_fields(&raw(r#"{"metadata":[]}"#)).is_err());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Upstream's names of its controllers, in three ways that disagree: all that kube-controller-manager v1.36.3 has.
+//! Upstream's names of its controllers, in three ways that disagree: all that kube-controller-manager
+//! v1.36.3 has, and `cloud-node-controller`, which the cloud-controller-manager alone has.
 //!
 //! Upstream: `cmd/kube-controller-manager/names/controller_names.go` and, for a cloud's, `k8s.io/cloud-provider/names`;
 //! for events `EventSource` in each controller's constructor; for queues the names in the same place, as the metrics show
@@ -98,6 +99,8 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     row("ttl-controller", &["ttlcontroller"]),
     row("validatingadmissionpolicy-status-controller", &["validatingadmissionpolicy-status"]),
     row("volumeattributesclass-protection-controller", &["vacprotection"]),
+    // Not of kube-controller-manager. It is the last one, so that the others keep their ports.
+    row("cloud-node-controller", &["Nodes"]),
 ];
 
 /// The plugin and the one process have lists of their own, as they know no test.
@@ -118,5 +121,5 @@ fn the_plugin_and_the_one_process_know_every_controller() {
 #[test]
 fn all_of_upstreams_controllers_are_here_once() {
     let names: std::collections::BTreeSet<&str> = CONTROLLERS.iter().map(|controller| controller.name).collect();
-    assert_eq!((names.len(), CONTROLLERS.len()), (52, 52));
+    assert_eq!((names.len(), CONTROLLERS.len()), (53, 53));
 }
