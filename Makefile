@@ -196,6 +196,10 @@ protobuf: ## Writes protobuf's field numbers from upstream's types, after a chan
 	tables=$$(CGO_ENABLED=0 go run -C e2e/tools/kubernetes -buildvcs=false ./protobuf) && \
 	  printf '%s\n' "$$tables" > shared/src/api/protobuf/tables/generated.rs
 
+.PHONY: cloud-go
+cloud-go: ## Writes the Go code of the clouds' protocol, after a change of cloud/proto
+	CGO_ENABLED=0 go run -C providers/go/generate . ../../../cloud/proto ../cloudv1
+
 .PHONY: cel
 CEL_TOOL = CGO_ENABLED=0 go run -C e2e/tools/kubernetes -buildvcs=false ./cel
 CEL_ROWS = cel-check/tests/rows
