@@ -19,6 +19,7 @@ mod refusals;
 mod sets;
 mod sleepers;
 mod stale_caches;
+mod storage;
 mod timers;
 mod twins;
 mod undecodable;
@@ -84,6 +85,25 @@ async fn kill_at(
     victim.kill_and_restart()?;
     settled().await?;
     Ok((is_reached, sampler.finish(scene).await?))
+}
+
+/// Makes `change(n)` again and again, killing the operator before its first write, after its first, after its second
+/// and so on, until it takes fewer writes. Gives how many it takes.
+async fn kill_at_each(
+    scene: &Scene,
+    victim: &mut Behind,
+    change: impl AsyncFn(u32) -> Result<()>,
+    settled: impl AsyncFn(u32) -> Result<()>,
+) -> Result<u32> {
+    let mut writes = 0;
+    loop {
+        let now = writes;
+        let (is_reached, _) = kill_at(scene, victim, ("none", now), change(now), async || settled(now).await).await?;
+        if !is_reached {
+            return Ok(writes.saturating_sub(1));
+        }
+        writes += 1;
+    }
 }
 
 /// The ReplicaSet `web`.

@@ -3,6 +3,7 @@
 pub(crate) mod attachments;
 pub(crate) mod behind;
 pub(crate) mod clusters;
+pub(crate) mod csi;
 mod dump;
 pub(crate) mod kubelet;
 pub(crate) mod migrations;

@@ -5,6 +5,7 @@ mod control_planes;
 mod daemonset;
 mod derived;
 mod nodes;
+mod storage;
 
 use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};

@@ -15,7 +15,7 @@ use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use super::{kill_at, with_operators};
+use super::{kill_at, kill_at_each, with_operators};
 use crate::endpoints::{listed, pod, service};
 use crate::quota::{quota, status, uses};
 use crate::support::behind::{Behind, each};
@@ -25,25 +25,6 @@ const QUOTA: &str = "resourcequota-operator";
 const ENDPOINTS: &str = "endpoints-operator";
 const RANGES: &str = "service-cidr-operator";
 const ROLES: &str = "clusterrole-aggregation-operator";
-
-/// Makes `change(n)` again and again, killing the operator before its first write, after its first, after its second
-/// and so on, until it takes fewer writes. Gives how many it takes.
-async fn kill_at_each(
-    scene: &Scene,
-    victim: &mut Behind,
-    change: impl AsyncFn(u32) -> Result<()>,
-    settled: impl AsyncFn(u32) -> Result<()>,
-) -> Result<u32> {
-    let mut writes = 0;
-    loop {
-        let now = writes;
-        let (is_reached, _) = kill_at(scene, victim, ("none", now), change(now), async || settled(now).await).await?;
-        if !is_reached {
-            return Ok(writes.saturating_sub(1));
-        }
-        writes += 1;
-    }
-}
 
 fn secret(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}})

@@ -95,7 +95,7 @@ fn everything_is_watched_again_soon_after_an_outage_however_long_it_was() -> Res
 /// How long work may rest after etcd was restored.
 const RESTORED: Duration = Duration::from_secs(10);
 /// It is not to lose its Lease while the cluster is restored.
-const PATIENT: [&str; 2] = ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"];
+pub(super) const PATIENT: [&str; 2] = ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"];
 
 /// With these flags, an operator goes on with what etcd had in the backup.
 fn goes_on_after_a_restore(flags: &[&str]) -> Result<()> {
