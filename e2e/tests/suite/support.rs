@@ -4,6 +4,7 @@ pub(crate) mod attachments;
 pub(crate) mod behind;
 pub(crate) mod clusters;
 pub(crate) mod csi;
+pub(crate) mod devices;
 mod dump;
 pub(crate) mod kubelet;
 pub(crate) mod migrations;

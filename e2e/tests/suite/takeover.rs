@@ -4,6 +4,7 @@
 mod control_planes;
 mod daemonset;
 mod derived;
+mod devices;
 mod nodes;
 mod storage;
 
