@@ -4,6 +4,7 @@
 mod batch;
 mod chain;
 pub(crate) mod deletion;
+mod node;
 pub(crate) mod operators;
 pub(crate) mod pods;
 mod service;
@@ -58,6 +59,7 @@ fn of_kind(evidence: &Evidence, object: Object<'_>) -> Cause {
         "CronJob" => batch::cron_job(evidence, object),
         "Pod" => pod(evidence, object),
         "Service" => service::cause(evidence, object),
+        "Node" => node::cause(evidence, object).unwrap_or_else(|| other(evidence, object)),
         _ => other(evidence, object),
     }
 }

@@ -18,6 +18,7 @@ fn all() -> Vec<Row> {
         states::pods::rows(),
         states::batch::rows(),
         states::services::rows(),
+        states::services::balancers(),
         states::deletion::rows(),
         states::operators::rows(),
     ]

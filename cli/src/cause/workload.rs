@@ -96,6 +96,11 @@ pub enum Workload {
         message: String,
         since: Option<Timestamp>,
     },
+    /// A Node has the taint that its cloud removes.
+    Uninitialized {
+        /// What the operator says about it.
+        word: String,
+    },
     /// The phase of another kind is not final.
     Phase {
         phase: String,
@@ -115,6 +120,7 @@ impl Workload {
             | Self::NameTooLong { .. }
             | Self::SelectorClash { .. }
             | Self::DeadlineExceeded { .. }
+            | Self::Uninitialized { .. }
             | Self::Condition { .. } => State::Stuck,
             Self::ScaledToZero { left, .. } if *left > 0 => State::InProgress,
             Self::MinReady { .. }
@@ -181,6 +187,10 @@ impl Workload {
                 };
                 let message = if message.is_empty() { reason.clone() } else { line(message) };
                 format!("condition {name} {how}: {message}")
+            }
+            Self::Uninitialized { word } => {
+                let word = if word.is_empty() { "nobody says why" } else { word };
+                format!("not initialized by its cloud: {}", line(word))
             }
             Self::Phase { phase, message } if message.is_empty() => format!("phase {phase}"),
             Self::Phase { phase, message } => format!("phase {phase}: {}", line(message)),

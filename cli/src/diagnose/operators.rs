@@ -53,6 +53,13 @@ pub(crate) fn word_of(evidence: &Evidence, operator: &str, object: Object<'_>) -
     error.or_else(|| key.now.last().map(|stage| &*stage.text)).map(str::to_owned)
 }
 
+/// What an operator said last about the object: the error of its last sync, or what it decided.
+pub(crate) fn latest_word_of(evidence: &Evidence, operator: &str, object: Object<'_>) -> Option<String> {
+    let asked = evidence.operators.iter().find(|asked| asked.operator == operator)?;
+    let latest = answer(asked, object)?.keys.first()?.last.first()?;
+    latest.error.clone().or_else(|| latest.stages.last().map(|stage| stage.text.clone()))
+}
+
 fn last_error(key: &KeyState) -> Option<&str> {
     let failed = key.last.iter().find(|decision| decision.outcome == Outcome::Failed)?;
     failed.error.as_deref()

@@ -13,12 +13,10 @@ pub(crate) fn cause(evidence: &Evidence, service: Object<'_>) -> Cause {
     let found = if service.text("/spec/type") == "ExternalName" {
         Services::ExternalName { name: service.text("/spec/externalName").to_owned() }
     } else {
-        match of_selector(evidence, service) {
-            found @ (Services::Leads { .. } | Services::NoSelector { .. }) => {
-                without_address(evidence, service).unwrap_or(found)
-            }
-            found => found,
-        }
+        let found = of_selector(evidence, service);
+        let is_led = matches!(found, Services::Leads { .. } | Services::NoSelector { .. });
+        let missing = if is_led { without_address(evidence, service) } else { None };
+        missing.unwrap_or(found)
     };
     found.into()
 }

@@ -155,8 +155,13 @@ pub(crate) fn evidence(objects: Vec<Value>) -> Evidence {
     };
     let names =
         ["deployment-operator", "replicaset-operator", "job-operator", "cronjob-operator", "endpointslice-operator"];
-    let more =
-        ["namespace-operator", "garbage-collector-operator", "ttl-after-finished-operator", "service-lb-operator"];
+    let more = [
+        "namespace-operator",
+        "garbage-collector-operator",
+        "ttl-after-finished-operator",
+        "service-lb-operator",
+        "cloud-node-operator",
+    ];
     let operators = names.iter().chain(&more).map(|name| asked(name)).collect();
     let manager = Manager { lease: Lookup::Absent, ..Manager::default() };
     Evidence { now: at(0), target, objects, operators, manager, ..Evidence::default() }

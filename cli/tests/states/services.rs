@@ -74,6 +74,12 @@ pub(crate) fn rows() -> Vec<Row> {
             "web: endpointslice-operator cannot decode pods team/web-a and uses an older state: unknown phase",
         ),
         row(evidence(vec![service(&json!({})), ready(), slice(1, 0), v6]), AtRest, "web: 1 of 1 endpoint ready"),
+    ]
+}
+
+pub(crate) fn balancers() -> Vec<Row> {
+    let ready = || pod("web-a", &json!({}));
+    vec![
         row(
             evidence(vec![balanced(&json!({})), ready(), slice(1, 0)]),
             Stuck,
@@ -104,7 +110,10 @@ pub(crate) fn rows() -> Vec<Row> {
                 evidence(vec![balanced(&json!({})), ready(), slice(1, 0)]),
                 "service-lb-operator",
                 ("services", "web"),
-                |said| said.keys[0].now[0].text = "wait (the cloud provider aws has no load balancers)".to_owned(),
+                |said| {
+                    let waits = "wait (the cloud provider aws has no load balancers)";
+                    waits.clone_into(&mut said.keys[0].now[0].text);
+                },
             ),
             Stuck,
             "web: no address of a load balancer: wait (the cloud provider aws has no load balancers)",

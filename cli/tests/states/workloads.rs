@@ -226,6 +226,11 @@ fn others() -> Vec<Row> {
         object("apps/v1", "DaemonSet", "web-6d4", &daemons),
         with(pod("web-0", &json!({})), &json!({ "metadata": { "labels": { "app": "web" } } })),
     ]);
+    let taints = json!([{ "key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule" }]);
+    let node = || evidence(vec![object("v1", "Node", "n1", &json!({ "spec": { "taints": taints } }))]);
+    let unknown = says(node(), "cloud-node-operator", ("nodes", "n1"), |said| {
+        fails(said, "wait for the next try", "cannot initialize the node: the provider does not know its instance");
+    });
     let name = "n".repeat(53);
     let long = json!({
         "metadata": { "name": name, "generation": 1 },
@@ -246,6 +251,12 @@ fn others() -> Vec<Row> {
             "tls: condition Ready has not been true for 60 s: no issuer",
         ),
         row(custom(&json!({})), AtRest, "tls: no problem found"),
+        row(node(), Stuck, "n1: not initialized by its cloud: nobody says why"),
+        row(
+            unknown,
+            Stuck,
+            "n1: not initialized by its cloud: cannot initialize the node: the provider does not know its instance",
+        ),
         row(evidence(vec![claim, told]), InProgress, "data: phase Pending: no storage class"),
         row(
             evidence(vec![db(&json!({ "status": { "updateRevision": format!("{name}-7cd77cbbd9x") } }))]),
