@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::images;
-use crate::manifests::{Manifests, Operator, Process};
+use crate::manifests::{Family, Manifests, Operator, Process};
 use crate::yaml::{Hole, Holes, template};
 
 /// Files by their paths in the chart.
@@ -107,8 +107,9 @@ pub fn chart(manifests: &Manifests, registry: &str, version: &str) -> Result<Fil
     }
     let mut processes = Vec::new();
     for family in &families {
-        let process = manifests.process(&format!("groups/{family}"))?;
-        let runs = format!("include \"kubernetes-operators.runs-family\" (list . {family:?})");
+        let Family { name, is_default } = family;
+        let process = manifests.process(&format!("groups/{name}"))?;
+        let runs = format!("include \"kubernetes-operators.runs-family\" (list . {name:?} {is_default})");
         add(format!("templates/{}.yaml", process.name), of_process(&runs, &process)?);
         processes.push(process.name);
     }
@@ -132,9 +133,11 @@ pub fn chart(manifests: &Manifests, registry: &str, version: &str) -> Result<Fil
 /// The account of an operator, and its pods.
 fn of_operator(operator: &Operator) -> Result<String> {
     let Operator { name, account, pods, is_default, family, is_in_one_process } = operator;
-    let family = family.as_deref().unwrap_or_default();
+    let family = family
+        .as_ref()
+        .map_or_else(|| "\"\" false".to_owned(), |Family { name, is_default }| format!("{name:?} {is_default}"));
     let acts =
-        format!("include \"kubernetes-operators.acts\" (list . {name:?} {family:?} {is_in_one_process} {is_default})");
+        format!("include \"kubernetes-operators.acts\" (list . {name:?} {is_default} {family} {is_in_one_process})");
     let runs = format!("include \"kubernetes-operators.runs\" (list . {name:?} {is_default})");
     let account: String = account.iter().map(|object| template(object, &Holes::new())).collect();
     Ok(format!("{{{{- if {acts} }}}}\n{account}{{{{- end }}}}\n") + &running(&runs, name, pods, true)?)
@@ -183,10 +186,15 @@ fn deployment(object: &mut Value, name: &str, has_image_of_its_own: bool) -> Res
         (format!("{container}/resources"), Hole::Or("$process.resources".to_owned())),
         (format!("{POD}/imagePullSecrets"), Hole::Or("$.Values.image.pullSecrets".to_owned())),
     ]);
-    for field in ["nodeSelector", "affinity", "tolerations"] {
+    for field in ["nodeSelector", "affinity", "tolerations", "volumes"] {
         holes.insert(format!("{POD}/{field}"), Hole::Or(format!("$process.{field}")));
     }
-    object["spec"]["template"]["spec"]["imagePullSecrets"] = Value::Null;
+    holes.insert(format!("{container}/volumeMounts"), Hole::Or("$process.volumeMounts".to_owned()));
+    let pod = &mut object["spec"]["template"]["spec"];
+    for field in ["imagePullSecrets", "volumes"] {
+        pod[field] = Value::Null;
+    }
+    pod["containers"][0]["volumeMounts"] = Value::Null;
     let absent = holes.keys().find(|pointer| object.pointer(pointer).is_none());
     absent.map_or(Ok(()), |pointer| anyhow::bail!("no {pointer}"))?;
     Ok(holes)
@@ -197,7 +205,7 @@ fn lines(lines: &[&str]) -> Vec<String> {
 }
 
 /// What values may be: a misspelled name is an error, not a silent nothing.
-fn schema(operators: &[Operator], families: &[String], processes: &[String]) -> Value {
+fn schema(operators: &[Operator], families: &[Family], processes: &[String]) -> Value {
     let strict = |properties: Value| json!({"type": "object", "additionalProperties": false, "properties": properties});
     let array = || json!({"type": "array"});
     let of_pods = |more: Value| {
@@ -208,6 +216,8 @@ fn schema(operators: &[Operator], families: &[String], processes: &[String]) -> 
             "nodeSelector": {"type": "object"},
             "affinity": {"type": "object"},
             "tolerations": array(),
+            "volumes": array(),
+            "volumeMounts": array(),
         });
         if let (Some(properties), Value::Object(more)) = (properties.as_object_mut(), more) {
             properties.extend(more);
@@ -215,6 +225,7 @@ fn schema(operators: &[Operator], families: &[String], processes: &[String]) -> 
         strict(properties)
     };
     let names: Vec<&String> = operators.iter().map(|operator| &operator.name).collect();
+    let families: Vec<&String> = families.iter().map(|family| &family.name).collect();
     let of_each: BTreeMap<&String, Value> =
         names.iter().copied().chain(processes).map(|name| (name, of_pods(json!({})))).collect();
     let labelled = || strict(json!({"enabled": {"type": "boolean"}, "labels": {"type": "object"}}));

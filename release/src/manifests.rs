@@ -29,9 +29,18 @@ pub struct Operator {
     /// Whether the form with a pod for each operator has it if nobody chooses.
     pub is_default: bool,
     /// The family whose process has its controller.
-    pub family: Option<String>,
+    pub family: Option<Family>,
     /// Whether the process of all controllers has its controller.
     pub is_in_one_process: bool,
+}
+
+/// A family of controllers that share a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// As its folder.
+    pub name: String,
+    /// Whether the form with a process for each family has it if nobody chooses.
+    pub is_default: bool,
 }
 
 /// A process of several controllers.
@@ -77,11 +86,12 @@ impl Manifests {
     pub fn operators(&self) -> Result<Vec<Operator>> {
         let all = self.render(".")?;
         let defaults = names(&all);
-        let families = self.families()?;
-        let of_families: Vec<(String, BTreeSet<String>)> = families
-            .iter()
-            .map(|family| Ok((family.clone(), names(&self.render(&format!("groups/{family}/accounts"))?))))
-            .collect::<Result<_>>()?;
+        let of_family = |family: Family| {
+            let members = names(&self.render(&format!("groups/{}/accounts", family.name))?);
+            Ok::<_, anyhow::Error>((family, members))
+        };
+        let of_families: Vec<(Family, BTreeSet<String>)> =
+            self.families()?.into_iter().map(of_family).collect::<Result<_>>()?;
         let accounts = self.render("one-process/accounts")?;
         let in_one_process = names(&accounts);
         let mut operators = Vec::new();
@@ -104,8 +114,11 @@ impl Manifests {
     }
 
     /// The families, by the names of their folders.
-    pub fn families(&self) -> Result<Vec<String>> {
-        self.folders("groups")
+    pub fn families(&self) -> Result<Vec<Family>> {
+        let defaults = names(&self.render("groups")?);
+        let is_default =
+            |name: &str| Ok::<_, anyhow::Error>(defaults.contains(&self.process(&format!("groups/{name}"))?.name));
+        self.folders("groups")?.into_iter().map(|name| Ok(Family { is_default: is_default(&name)?, name })).collect()
     }
 
     /// The process in this folder.

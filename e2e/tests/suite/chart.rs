@@ -140,7 +140,8 @@ fn a_chart_with_some_operators_or_families_has_those_alone() -> Result<()> {
             same(&json!({"operators": half}), &half).await?;
         }
         for family in Manifests::here()?.families()? {
-            same(&json!({"form": "families", "families": [family]}), &[format!("groups/{family}")]).await?;
+            let name = family.name;
+            same(&json!({"form": "families", "families": [name]}), &[format!("groups/{name}")]).await?;
         }
         Ok(())
     })
@@ -209,6 +210,16 @@ fn a_value_changes_what_it_names_and_nothing_else() -> Result<()> {
                 format!(r#"{spec}/containers/0/image = "r.example/k/job-operator:v9""#),
                 format!(r#"{spec}/containers/0/imagePullPolicy = "Always""#),
                 format!(r#"{spec}/imagePullSecrets = [{{"name":"s"}}]"#),
+            ],
+        ),
+        (
+            json!({"each": {"job-operator": {
+                "volumes": [{"name": "v", "secret": {"secretName": "s"}}],
+                "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+            }}}),
+            vec![
+                format!(r#"{spec}/containers/0/volumeMounts = [{{"mountPath":"/v","name":"v"}}]"#),
+                format!(r#"{spec}/volumes = [{{"name":"v","secret":{{"secretName":"s"}}}}]"#),
             ],
         ),
         (
