@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use anyhow::anyhow;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::*;
@@ -207,7 +208,11 @@ async fn a_controller_that_panics_is_started_again_while_the_others_go_on() {
     let mut room = Room::new(&[]);
     let one = room.add_labeller(ONE);
     let (panic, told) = watch::channel(false);
-    let two = room.add(TWO, declare_with_panic(TWO, told));
+    let while_told = move || {
+        let mut told = told.clone();
+        async move { drop(told.wait_for(|told| *told).await.unwrap()) }
+    };
+    let two = room.add(TWO, declare_with_panic(TWO, while_told));
     let running = room.start();
     running.add_config_map("first");
     for names in [ONE, TWO] {
@@ -330,15 +335,19 @@ fn connect_after(server: &Apiserver, told: watch::Receiver<bool>) -> Connect {
 }
 
 /// A labeller that panics when it is told.
-fn declare_with_panic(names: Names, told: watch::Receiver<bool>) -> impl Fn(&mut Setup) + Send + Sync {
+/// A labeller that panics whenever it has started and `told` is done.
+fn declare_with_panic<F: Future<Output = ()> + Send + 'static>(
+    names: Names,
+    told: impl Fn() -> F + Send + Sync,
+) -> impl Fn(&mut Setup) + Send + Sync {
     move |setup| {
         Labeller::declare(names.operator, setup);
-        let mut told = told.clone();
+        let told = told();
         let (ready, synced) = watch::channel(Progress::default());
         ready.send_modify(|progress| progress.synced = true);
         setup.run("panics", synced, async move {
             let _ready = ready;
-            told.wait_for(|told| *told).await.unwrap();
+            told.await;
             panic!("on purpose");
         });
     }
@@ -347,11 +356,15 @@ fn declare_with_panic(names: Names, told: watch::Receiver<bool>) -> impl Fn(&mut
 #[tokio::test]
 async fn controllers_share_a_watch_that_outlives_the_one_that_opened_it() {
     let mut room = Room::new(&[]);
-    let [(panic_one, told_one), (panic_two, told_two)] = [(); 2].map(|()| watch::channel(false));
-    let one = room.add(ONE, declare_with_panic(ONE, told_one));
+    let [panic_one, panic_two] = [(); 2].map(|()| Arc::new(Notify::new()));
+    let once_for_each = |panic: &Arc<Notify>| {
+        let panic = Arc::clone(panic);
+        move || Arc::clone(&panic).notified_owned()
+    };
+    let one = room.add(ONE, declare_with_panic(ONE, once_for_each(&panic_one)));
     let (second, starts) = watch::channel(false);
     let connect = connect_after(&room.server, starts);
-    let two = room.add_over(TWO, declare_with_panic(TWO, told_two), connect);
+    let two = room.add_over(TWO, declare_with_panic(TWO, once_for_each(&panic_two)), connect);
     let running = room.start();
     running.add_config_map("first");
     running.labelled("first", ONE).await;
@@ -363,9 +376,8 @@ async fn controllers_share_a_watch_that_outlives_the_one_that_opened_it() {
     // Each streams a list when it starts. The first one goes on with that watch, because it is alone, and joins the watch of
     // the second one when it is back.
     for (at, (panic, member)) in [(&panic_one, &one), (&panic_two, &two)].into_iter().enumerate() {
-        panic.send_replace(true);
+        panic.notify_one();
         reaches(member, |state| matches!(state, State::Failed(_))).await;
-        panic.send_replace(false);
         running.add_config_map(&format!("map-{at}"));
         for names in [ONE, TWO] {
             running.labelled(&format!("map-{at}"), names).await;
