@@ -409,5 +409,5 @@ fn help_and_version_are_asked_for() {
     assert!(places.is_sorted() && places[0] == Some(0), "{places:?} {}", help.text);
     let version = read("--version").unwrap_err();
     assert!(version.asked_for);
-    assert_eq!(version.text, format!("operators {}\n", shared::process::flags::version()));
+    assert_eq!(version.text, format!("operators {}\n", flags::version()));
 }

@@ -559,7 +559,9 @@ fn upstreams_test_node_changes_in_external_load_balancer() {
         let running = lab.start().await;
         // only 1 node; 2 nodes; 4 nodes
         for (more, all) in [(&["1"][..], "1"), (&["2"], "1 2"), (&["3", "4"], "1 2 3 4")] {
-            more.iter().for_each(|name| lab.server.add(&node(name)));
+            for name in more {
+                lab.server.add(&node(name));
+            }
             running.at_rest().await;
             let expected = ["s0", "s1", "s3", "s4"].map(|name| format!("default/{name} {all}"));
             assert_eq!(BTreeSet::from_iter(lab.balancers()), BTreeSet::from(expected));
