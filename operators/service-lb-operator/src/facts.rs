@@ -19,5 +19,7 @@ pub const FACTS: Facts = Facts {
         once: "once its load balancer is deleted",
     }],
     needed_flags: &["--cloud-provider-endpoint={cloud}"],
+    // For address pools, which its life does not have.
+    rights_without_request: &["list configmaps", "watch configmaps", "list namespaces", "watch namespaces"],
     ..Facts::NONE
 };
