@@ -19,7 +19,7 @@ use shared::process::flags::{self, Exit, Flags, parse_bool};
 use shared::process::run::several::{Several, Start};
 
 use crate::Operator;
-use controllers::Chosen;
+use controllers::{Chosen, Given};
 use gates::Gates;
 
 /// kube-controller-manager's Lease.
@@ -29,6 +29,8 @@ const PROGRAM: &str = "operators";
 const FEATURE_GATES: &str = "feature-gates";
 /// The flag without which the controllers of clouds do not run.
 const PROVIDER: &str = "cloud-provider-endpoint";
+/// The flag by which one of them runs without a cloud.
+const POOLS: &str = "address-pools";
 
 /// Runs kube-controller-manager's controllers in one process, with its flags
 #[derive(Debug, clap::Args)]
@@ -56,9 +58,12 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>, operators: &'stati
     let matches = flags::matches(&mut command(operators), &args)?;
     let Flags { own, shared } = flags::read::<ProcessFlags>(&matches)?;
     let gates = Gates::read(&own.feature_gates).map_err(|wrong| Exit::of_errors(&wrong))?;
+    let given = Given {
+        has_provider: is_given(PROVIDER, &matches, operators),
+        has_pools: is_given(POOLS, &matches, operators),
+    };
     let Chosen { operators: chosen, notes: of_controllers } =
-        controllers::choose(&own.controllers, &gates, is_given(PROVIDER, &matches, operators), operators)
-            .map_err(|wrong| Exit::of_errors(&wrong))?;
+        controllers::choose(&own.controllers, &gates, given, operators).map_err(|wrong| Exit::of_errors(&wrong))?;
     let start = |operator: &Operator| Start { entry: operator.entry, args: args_of(operator, &matches, &gates) };
     let notes = of_controllers.into_iter().chain(gates.notes(operators)).chain(accepted::notes(&matches)).collect();
     Ok(Several {

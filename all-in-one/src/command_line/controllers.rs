@@ -22,6 +22,15 @@ enum Runs {
     ByName,
     /// As by default, if there is a cloud provider. kube-controller-manager leaves it to the cloud-controller-manager.
     InCloud,
+    /// The same, and also if there are address pools in place of a cloud.
+    InCloudOrWithPools,
+}
+
+/// The flags without which some controllers do not run.
+#[derive(Clone, Copy)]
+pub(super) struct Given {
+    pub(super) has_provider: bool,
+    pub(super) has_pools: bool,
 }
 
 enum Enabled {
@@ -48,6 +57,10 @@ impl Controller {
 
     const fn in_cloud(self) -> Self {
         Self { runs: Runs::InCloud, ..self }
+    }
+
+    const fn in_cloud_or_with_pools(self) -> Self {
+        Self { runs: Runs::InCloudOrWithPools, ..self }
     }
 
     const fn behind(self, gates: &'static [&'static str]) -> Self {
@@ -97,7 +110,7 @@ const CONTROLLERS: &[Controller] = &[
     row("root-ca-certificate-publisher-controller", "root-ca-cert-publisher"),
     newer("selinux-warning-controller").by_name().behind(&["SELinuxChangePolicy"]),
     newer("service-cidr-controller").behind(&["MultiCIDRServiceAllocator"]),
-    row("service-lb-controller", "service").in_cloud(),
+    row("service-lb-controller", "service").in_cloud_or_with_pools(),
     row("serviceaccount-controller", "serviceaccount"),
     row("serviceaccount-token-controller", "serviceaccount-token"),
     row("statefulset-controller", "statefulset"),
@@ -157,7 +170,7 @@ pub(super) fn help() -> String {
 pub(super) fn choose(
     asked: &[String],
     gates: &Gates,
-    has_provider: bool,
+    given: Given,
     operators: &'static [Operator],
 ) -> Result<Chosen, Vec<String>> {
     let asked: Vec<&str> = asked.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
@@ -170,7 +183,7 @@ pub(super) fn choose(
             Enabled::ByDefault => false,
             Enabled::No => continue,
         };
-        match skipped(controller, gates, has_provider) {
+        match skipped(controller, gates, given) {
             Some(why) => notes.extend(is_named.then(|| format!("{name} does not run: {why}"))),
             None => chosen.extend(operator_of(controller, operators)),
         }
@@ -190,9 +203,14 @@ fn enabled(controller: &Controller, asked: &[&str]) -> Enabled {
 }
 
 /// The reason why the controller is skipped even if it is enabled.
-fn skipped(controller: &Controller, gates: &Gates, has_provider: bool) -> Option<String> {
-    if controller.runs == Runs::InCloud && !has_provider {
-        return Some("--cloud-provider-endpoint is not given".to_owned());
+fn skipped(controller: &Controller, gates: &Gates, given: Given) -> Option<String> {
+    let Given { has_provider, has_pools } = given;
+    match controller.runs {
+        Runs::InCloud if !has_provider => return Some("--cloud-provider-endpoint is not given".to_owned()),
+        Runs::InCloudOrWithPools if !has_provider && !has_pools => {
+            return Some("neither --cloud-provider-endpoint nor --address-pools is given".to_owned());
+        }
+        Runs::ByDefault | Runs::ByName | Runs::InCloud | Runs::InCloudOrWithPools => {}
     }
     let off: Vec<&str> = controller.gates.iter().copied().filter(|gate| !gates.is_on(gate)).collect();
     (!off.is_empty()).then(|| format!("feature gate {} is off", off.join(" and ")))

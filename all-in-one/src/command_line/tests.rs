@@ -95,6 +95,7 @@ fn each_flag_is_here_once_and_beyond_upstreams_are_only_these() {
     assert_eq!(
         own.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(),
         [
+            "address-pools",
             "cloud-provider-ca-file",
             "cloud-provider-cert-file",
             "cloud-provider-endpoint",
@@ -185,6 +186,9 @@ fn the_controllers_of_clouds_run_with_a_provider() {
     assert_eq!(all.len(), running("").len() + IN_CLOUD.len());
     assert_eq!(running(&format!("{endpoint} --controllers=service")), ["service-lb-operator"]);
     assert_eq!(running(&format!("{endpoint} --controllers=*,-service")).len(), all.len() - 1);
+    let pools = "--address-pools=kube-system/address-pools";
+    assert_eq!(running(pools).len(), running("").len() + 1);
+    assert_eq!(running(&format!("{pools} --controllers=service,route")), ["service-lb-operator"]);
     let passed = passed(&read(&format!("{endpoint} --cluster-name=a --controllers=service")).unwrap());
     assert_eq!(passed, [format!("service-lb-operator {endpoint} --cluster-name=a")]);
 }
@@ -215,7 +219,10 @@ fn a_controller_that_is_unknown_is_an_error() {
 #[test]
 fn a_named_controller_that_kube_controller_manager_would_skip_is_skipped_with_a_note() {
     for (args, expected) in [
-        ("--controllers=service", "service-lb-controller does not run: --cloud-provider-endpoint is not given"),
+        (
+            "--controllers=service",
+            "service-lb-controller does not run: neither --cloud-provider-endpoint nor --address-pools is given",
+        ),
         (
             "--controllers=resourcepoolstatusrequest-controller",
             "resourcepoolstatusrequest-controller does not run: feature gate DRAResourcePoolStatus is off",

@@ -235,6 +235,13 @@ fn a_value_changes_what_it_names_and_nothing_else() -> Result<()> {
             let changes = changed(&values).await?;
             ensure!(changes == expected, "{values}: {changes:#?}");
         }
+        Ok(())
+    })
+}
+
+#[test]
+fn policies_and_monitors_take_their_values() -> Result<()> {
+    runtime()?.block_on(async {
         let policy = json!({
             "operators": ["job-operator"],
             "networkPolicy": {"enabled": true, "from": "x", "egress": {"enabled": true, "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}]}},

@@ -1,5 +1,7 @@
 //! Executes a plan: calls to the provider, patches of the Service, and the events about both.
 
+pub mod pools;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -26,5 +26,7 @@ pub const FACTS: Facts = Facts {
         limit: "192Mi",
     }),
     needed_flags: &["--cloud-provider-endpoint={cloud}"],
+    // For address pools, which its life does not have.
+    rights_without_request: &["list configmaps", "watch configmaps", "list namespaces", "watch namespaces"],
     ..Facts::NONE
 };

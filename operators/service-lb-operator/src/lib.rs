@@ -4,6 +4,8 @@
 //! sync; its `changes` say what leads to it) → [`memory`] (what the provider was last told) → [`balancers`] (the provider) → [`observe`] → [`plan`] →
 //! [`apply`] (calls and patches) → [`status`] (the addresses).
 //!
+//! In each room `pools` is for a cluster without a cloud: Services get their addresses from pools, and no provider is asked.
+//!
 //! Upstream: `k8s.io/cloud-provider/controllers/service`.
 
 pub mod apply;

@@ -2,6 +2,8 @@
 //!
 //! Another process tells it everything again, as upstream.
 
+pub mod pools;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,7 +1,11 @@
 //! The views of a Service and of a Node: what decides about a load balancer, and the JSON that a provider gets.
 
+pub mod address_pool;
+pub mod address_range;
+pub mod allocations;
 pub mod ingress;
 pub mod node;
+pub mod pooled_service;
 pub mod service;
 
 use serde_json::value::RawValue;

@@ -1,5 +1,7 @@
 //! Reads a Service, the Nodes and what the provider was told; a question that these leave open is asked live.
 
+pub mod pools;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 

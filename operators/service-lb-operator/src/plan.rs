@@ -2,6 +2,8 @@
 //!
 //! Upstream: `syncService`, `processServiceCreateOrUpdate` and `nodeSyncService`.
 
+pub mod pools;
+
 use std::fmt;
 
 use serde::Serialize;

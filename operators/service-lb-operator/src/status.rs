@@ -1,5 +1,7 @@
 //! The addresses in the status of a Service.
 
+pub mod pools;
+
 use serde_json::value::RawValue;
 use shared::api::raw::raw_of;
 

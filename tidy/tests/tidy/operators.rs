@@ -102,7 +102,7 @@ fn fields(code: &str) -> impl Iterator<Item = (&str, &str)> {
 /// The flags in a struct that all controllers of a cloud take into theirs.
 fn common_flags(type_: &str) -> Option<Vec<String>> {
     let of = match type_ {
-        "ProviderFlags" | "RequiredProvider" => "ProviderFlags",
+        "ProviderFlags" | "RequiredProvider" | "Source" => "ProviderFlags",
         "ClusterFlags" => "ClusterFlags",
         _ => return None,
     };

@@ -279,9 +279,10 @@ async fn end(scene: &Scene, Middle { step, attachment, disks: wanted }: Middle, 
 }
 
 fn absent(error: kube::Error) -> Result<()> {
-    match error {
-        kube::Error::Api(status) if status.code == 404 => Ok(()),
-        error => Err(error).context("delete a claim"),
+    if matches!(&error, kube::Error::Api(status) if status.code == 404) {
+        Ok(())
+    } else {
+        Err(error).context("delete a claim")
     }
 }
 
@@ -314,7 +315,7 @@ fn volumes_change_hands_in_the_middle_of_binding_attaching_and_expanding_and_bac
         scene.cluster.start_controller_manager(rest).await?;
         let mut operators = start_operators(&scene.cluster, OPERATORS).await?;
         drop(paused);
-        end(&moves, middle, &driver).await?;
+        Box::pin(end(&moves, middle, &driver)).await?;
         assert_eq!(versions(scene).await?, finished, "the operators wrote what needed no write");
 
         prepare(&moves, 2).await?;
@@ -327,7 +328,7 @@ fn volumes_change_hands_in_the_middle_of_binding_attaching_and_expanding_and_bac
         half_bind(&moves, 2).await?;
         scene.cluster.start_controller_manager(ControllerManager::all()).await?;
         drop(paused);
-        end(&moves, middle, &driver).await?;
+        Box::pin(end(&moves, middle, &driver)).await?;
         assert_eq!(versions(scene).await?, finished, "what the operators left was not what upstream expects");
         let disks = driver.disks();
         // Two at rest, and five in each of the two halves.
