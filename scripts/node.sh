@@ -51,11 +51,13 @@ begin_kubelet() {
 
 # gate_scheduler: starts the node's scheduler again, with $GATES.
 gate_scheduler() {
-  local parts command
+  local parts command found program
   parts=$(dirname "$KUBECONFIG")
-  mapfile -d '' -t command <"/proc/$(cat "$parts/sched.pid")/cmdline"
-  kill "$(cat "$parts/sched.pid")"
-  (cd "$parts" && exec setsid "${command[@]}" --feature-gates="$GATES" >>sched.log 2>&1) &
+  found=$(cat "$parts/sched.pid")
+  mapfile -d '' -t command <"/proc/$found/cmdline"
+  program=$(readlink "/proc/$found/exe")
+  kill "$found"
+  (cd "$parts" && exec setsid "$program" "${command[@]:1}" --feature-gates="$GATES" >>sched.log 2>&1) &
   echo $! >"$parts/sched.pid"
 }
 

@@ -292,7 +292,7 @@ func (d *driver) ControllerExpandVolume(_ context.Context, r *csi.ControllerExpa
 		return nil, status.Errorf(codes.OutOfRange, "a volume has at most %d bytes", d.maxSize)
 	}
 	v.Size = max(v.Size, r.GetCapacityRange().GetRequiredBytes())
-	return &csi.ControllerExpandVolumeResponse{CapacityBytes: v.Size, NodeExpansionRequired: true}, nil
+	return &csi.ControllerExpandVolumeResponse{CapacityBytes: v.Size, NodeExpansionRequired: d.expandOnNode}, nil
 }
 
 func (d *driver) ControllerModifyVolume(_ context.Context, r *csi.ControllerModifyVolumeRequest) (*csi.ControllerModifyVolumeResponse, error) {

@@ -29,6 +29,7 @@ type driver struct {
 	name, node, dir                          string
 	maxVolumes, attachLimit, maxSize         int64
 	attach, topology, modify, checkLifecycle bool
+	expandOnNode                             bool
 	mutable                                  []string
 
 	turn sync.Mutex

@@ -49,7 +49,7 @@ func client(t *testing.T, d *driver, folder string) *grpc.ClientConn {
 }
 
 func newDriver(node string) *driver {
-	return &driver{name: "hostpath.csi.k8s.io", node: node, maxSize: 1 << 40, attach: true, modify: true}
+	return &driver{name: "hostpath.csi.k8s.io", node: node, maxSize: 1 << 40, attach: true, modify: true, expandOnNode: true}
 }
 
 // Upstream's tests of any CSI driver. They mount, so they are root's.
@@ -127,6 +127,19 @@ func TestAVolumeIsAttachedToOneNodeAtATime(t *testing.T) {
 	}
 	if err := stage(other); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("staged where it was taken away: %v", err)
+	}
+}
+
+// As test/e2e/testing-manifests/storage-csi and test/e2e/storage/drivers/csi.go have them.
+func TestFlagsOfUpstreamsManifestsAreKnown(t *testing.T) {
+	for _, args := range [][]string{
+		{"-v=5", "-nodeid=node", "-endpoint=/csi/csi.sock", "-proxy-endpoint=tcp://:9000"},
+		{"--drivername=mock", "--enable-attach", "--enable-topology", "--attach-limit", "2", "--node-expand-required=true", "--statedir=/tmp"},
+		{"--maxvolumespernode=10", "--check-volume-lifecycle=true", "--enable-controller-modify-volume=true", "--accepted-mutable-parameter-names=e2eVacTest"},
+	} {
+		if err := flags(&driver{}, &options{}).Parse(args); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
 	}
 }
 
