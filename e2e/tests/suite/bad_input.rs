@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 use tokio::process::Command;
 
+use crate::privilege::works_with_cloud;
 use crate::support::clusters::{metrics_token, program, spec};
 use crate::support::{
     DEADLINE, deployment, on_shared_cluster, operators, start_operators, template, uid, with_cluster,
@@ -146,6 +147,8 @@ fn what_cannot_work_is_said_at_once() -> Result<()> {
         std::fs::write(&broken, "clusters: [}")?;
         let broken = format!("--kubeconfig={}", broken.display());
         for operator in operators() {
+            let is_of_cloud = works_with_cloud(operator);
+            let cloud: &[&str] = if is_of_cloud { &["--cloud-provider-endpoint=unix:///nowhere"] } else { &[] };
             for (args, says) in [
                 (vec!["--no-such-flag"], "--no-such-flag"),
                 (vec!["--secure-port=many"], "--secure-port"),
@@ -153,10 +156,15 @@ fn what_cannot_work_is_said_at_once() -> Result<()> {
                 (vec!["--kubeconfig=/nowhere/kubeconfig"], "/nowhere/kubeconfig"),
                 (vec![broken.as_str()], "broken.kubeconfig"),
             ] {
-                let output = run(operator, &args).await?;
+                let output = run(operator, &[cloud, &args].concat()).await?;
                 let stderr = String::from_utf8_lossy(&output.stderr);
                 assert_eq!(output.status.code(), Some(1), "{operator} {args:?}: {stderr}");
                 assert!(stderr.contains(says), "{operator} {args:?}: {stderr}");
+            }
+            if is_of_cloud {
+                let output = run(operator, &[]).await?;
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                assert!(stderr.contains("--cloud-provider-endpoint"), "{operator}: {stderr}");
             }
             let output = run(operator, &["--version"]).await?;
             assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("v1.36.3"));

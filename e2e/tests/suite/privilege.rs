@@ -162,7 +162,7 @@ async fn live_all<'a>(scene: &Scene, lives: impl Iterator<Item = &'a Life>) -> R
 }
 
 /// Whether the operator works with a cloud. kube-controller-manager has no such controller at work.
-fn works_with_cloud(operator: &str) -> bool {
+pub(crate) fn works_with_cloud(operator: &str) -> bool {
     facts::of(operator).is_some_and(|facts| facts.needed_flags.iter().any(|flag| flag.contains("{cloud}")))
 }
 
