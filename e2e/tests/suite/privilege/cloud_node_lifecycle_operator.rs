@@ -49,9 +49,10 @@ async fn tainted(scene: &Scene, nodes: &Api<Node>, expected: bool) -> Result<()>
         .await
 }
 
+/// Not the node of the DaemonSet that another life tampers with.
 pub(super) async fn tamper(scene: &Scene) -> Result<String> {
     let nodes: Api<Node> = Api::all(scene.client.clone());
     let taint = Patch::Merge(json!({"spec": {"taints": [{"key": SHUTDOWN, "effect": "NoSchedule"}]}}));
-    nodes.patch("node-0", &PatchParams::default(), &taint).await?;
-    Ok("patch nodes node-0: spec.taints: ".to_owned())
+    nodes.patch("node-1", &PatchParams::default(), &taint).await?;
+    Ok("patch nodes node-1: spec.taints[0]: ".to_owned())
 }
