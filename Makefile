@@ -200,6 +200,12 @@ protobuf: ## Writes protobuf's field numbers from upstream's types, after a chan
 cloud-go: ## Writes the Go code of the clouds' protocol, after a change of cloud/proto
 	CGO_ENABLED=0 go run -C providers/go/generate . ../../../cloud/proto ../cloudv1
 
+.PHONY: cloud-aws
+CLOUD_PACKAGES = e2e cloud cloud-node-operator cloud-node-lifecycle-operator node-route-operator service-lb-operator
+cloud-aws: ## The operators of clouds with the AWS provider, on a local cluster with moto as AWS; builds for minutes
+	cargo build --locked $(addprefix --package ,$(CLOUD_PACKAGES))
+	scripts/cloud-aws.sh
+
 .PHONY: cel
 CEL_TOOL = CGO_ENABLED=0 go run -C e2e/tools/kubernetes -buildvcs=false ./cel
 CEL_ROWS = cel-check/tests/rows

@@ -127,25 +127,32 @@ impl Client {
         Ok(())
     }
 
-    async fn call<M: Method>(&self, message: M) -> Result<M::Response, CloudError> {
+    pub(crate) async fn call<M: Method>(&self, message: M) -> Result<M::Response, CloudError> {
+        self.call_within(message, M::DEADLINE).await
+    }
+
+    pub(crate) async fn call_within<M: Method>(
+        &self,
+        message: M,
+        deadline: Duration,
+    ) -> Result<M::Response, CloudError> {
         // The connector knows where the provider is; a request needs some address.
         let mut grpc = Grpc::with_origin(self.http.clone(), Uri::from_static("http://cloud-provider"))
             .max_decoding_message_size(MESSAGE_MAX);
         let mut request = Request::new(message);
-        request.set_timeout(M::DEADLINE);
+        request.set_timeout(deadline);
         let answer = async {
             grpc.ready().await.map_err(|error| Status::from_error(error.into()))?;
             let codec: ProstCodec<M, M::Response> = ProstCodec::default();
             grpc.unary(request, PathAndQuery::from_static(M::PATH), codec).await
         };
-        match timeout(M::DEADLINE, answer).await {
+        match timeout(deadline, answer).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
             Ok(Err(status)) => Err(CloudError::of_status(&status)),
-            Err(_) => Err(CloudError::Failed(format!(
-                "no answer to {} from the cloud provider in {:?}",
-                M::PATH,
-                M::DEADLINE
-            ))),
+            Err(_) => {
+                let what = format!("no answer to {} from the cloud provider in {deadline:?}", M::PATH);
+                Err(CloudError::Failed(what))
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! provider in Rust implements [`server::Provider`].
 //!
 //! Reading order: [`objects`] → [`error`] → `messages` and `methods` (the contract's, in Rust) → [`endpoint`] and
-//! `connector` → [`client`] → [`server`].
+//! `connector` → [`client`] → [`server`]. [`sanity`] checks any provider against the contract.
 
 pub mod client;
 mod connector;
@@ -14,6 +14,7 @@ pub mod flags;
 mod messages;
 mod methods;
 pub mod objects;
+pub mod sanity;
 pub mod server;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -109,13 +109,11 @@ const GROUPS: &[Group] = &[
             ("allow-untagged-cloud", Bool),
             ("cloud-config", Text),
             ("cloud-provider", OneOf(&["", "external"])),
-            ("configure-cloud-routes", Bool),
             ("enable-leader-migration", Bool),
             // A file may migrate node-ipam-controller, whose Lease would then be another one than this process's.
             ("leader-migration-config", OneOf(&[""])),
             ("external-cloud-volume-plugin", Text),
             ("node-sync-period", Duration),
-            ("route-reconciliation-period", Duration),
         ],
     },
     Group {

@@ -24,7 +24,8 @@ const GATED: [&str; 6] = [
 const BY_NAME: [&str; 3] = ["bootstrap-signer-operator", "selinux-warning-operator", "token-cleaner-operator"];
 
 /// Operators that run only with a cloud provider.
-const IN_CLOUD: [&str; 3] = ["cloud-node-lifecycle-operator", "cloud-node-operator", "service-lb-operator"];
+const IN_CLOUD: [&str; 4] =
+    ["cloud-node-lifecycle-operator", "cloud-node-operator", "node-route-operator", "service-lb-operator"];
 
 struct Upstream {
     name: &'static str,
