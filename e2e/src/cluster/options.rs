@@ -13,6 +13,9 @@ rules: [{level: Metadata}]
 /// Off by default in kube-controller-manager.
 const TURNED_ON: [&str; 3] = ["bootstrap-signer-controller", "selinux-warning-controller", "token-cleaner-controller"];
 
+/// Upstream's cloud-controller-manager alone has it; kube-controller-manager refuses a name that it does not know.
+const IN_CLOUD_ALONE: &str = "cloud-node-controller";
+
 /// Takes the taint away that every new node has.
 const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
 
@@ -52,7 +55,8 @@ impl ControllerManager {
 
     /// All but the named ones (`deployment-controller`).
     pub fn without<N: AsRef<str>>(controllers: impl IntoIterator<Item = N>) -> Self {
-        let off: Vec<String> = controllers.into_iter().map(|name| name.as_ref().to_owned()).collect();
+        let names = controllers.into_iter().map(|name| name.as_ref().to_owned());
+        let off: Vec<String> = names.filter(|name| name != IN_CLOUD_ALONE).collect();
         // Of several words about one controller the first counts.
         let on = TURNED_ON.iter().filter(|name| !off.iter().any(|off| off == *name)).map(|name| (*name).to_owned());
         let words = iter::once("*".to_owned()).chain(on).chain(off.iter().map(|name| format!("-{name}")));
@@ -174,7 +178,7 @@ mod tests {
             "*,bootstrap-signer-controller,selinux-warning-controller,token-cleaner-controller"
         );
         assert_eq!(
-            words(&["token-cleaner-controller", "job-controller"]),
+            words(&["token-cleaner-controller", IN_CLOUD_ALONE, "job-controller"]),
             "*,bootstrap-signer-controller,selinux-warning-controller,-token-cleaner-controller,-job-controller"
         );
     }
