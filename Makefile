@@ -1,6 +1,8 @@
 # Everything a person does with this project. `make help` lists it.
 
 OPERATORS ?= $(patsubst operators/%/Cargo.toml,%,$(wildcard operators/*/Cargo.toml))
+# Those of them that a cluster without a cloud's provider can have.
+INSTALLED ?= $(filter $(OPERATORS),$(shell sed -n 's/^ *- \(.*-operator\)$$/\1/p' manifests/kustomization.yaml))
 # One program more has all of them in it, and alone is enough where ONE_IMAGE is set.
 ALL_IN_ONE := operators
 PROGRAMS   ?= $(if $(ONE_IMAGE),,$(OPERATORS)) $(ALL_IN_ONE)
@@ -140,16 +142,16 @@ e2e-minutes: build-suite ## The e2e tests that wait for minutes, which `make e2e
 
 .PHONY: e2e-kind
 e2e-kind: images ## The same suite on kind, where the operators' images replace kube-controller-manager's controllers
-	e2e/kind/run.sh $(OPERATORS)
+	e2e/kind/run.sh $(INSTALLED)
 
 .PHONY: realnode
 realnode: images ## The images in real pods, on a real node without docker: REALNODE=path/to/realnode; ONE_IMAGE=1 for the image that has all
-	scripts/realnode.sh $(OPERATORS)
+	scripts/realnode.sh $(INSTALLED)
 
 .PHONY: realnode-daemonset
 realnode-daemonset: ## The operators as DaemonSets, on such a node without a network and without kube-controller-manager: REALNODE=path/to/realnode
 	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
-	scripts/realnode-daemonset.sh $(OPERATORS)
+	scripts/realnode-daemonset.sh $(INSTALLED)
 
 .PHONY: realnode-autoscaling
 realnode-autoscaling: ## Autoscalers on such a node, by the CPU that its pods burn and upstream's metrics-server measures, and by what they tell Prometheus: REALNODE=path/to/realnode
@@ -173,7 +175,7 @@ realnode-storage: ## Claims and volumes on such a node, with upstream's CSI side
 
 .PHONY: conformance
 conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these controllers, on the cluster of KUBECONFIG, or on a real node: REALNODE=path/to/realnode, with FOCUS, NODES, STORAGE and ONE_IMAGE as docs/conformance.md has them
-	$(if $(REALNODE),scripts/realnode-conformance.sh $(OPERATORS),scripts/conformance.sh)
+	$(if $(REALNODE),scripts/realnode-conformance.sh $(INSTALLED),scripts/conformance.sh)
 
 .PHONY: fmt
 fmt: ## Formats the code

@@ -76,7 +76,9 @@ impl World {
     fn new(cluster_cidrs: &str, nodes: &[ObjectBuilder], cloud: &[Route]) -> Self {
         let (caches, _) = Caches::new(ranges(cluster_cidrs));
         let mut world = Self { caches, nodes: BTreeMap::new(), cloud: cloud.to_vec() };
-        nodes.iter().for_each(|node| world.see(node.clone()));
+        for node in nodes {
+            world.see(node.clone());
+        }
         world
     }
 

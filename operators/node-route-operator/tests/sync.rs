@@ -1,8 +1,6 @@
 //! The operator as it is, against an apiserver and a cloud in the test's process: its informer, its syncs, its calls and
 //! its writes.
 
-#![expect(clippy::unwrap_used, reason = "a fixture that does not hold is a broken test")]
-
 use std::time::Duration;
 
 use cloud::testing::{Call, Cloud, Fault};
