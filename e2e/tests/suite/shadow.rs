@@ -144,9 +144,11 @@ fn lines(reports: &[Report]) -> Vec<String> {
     reports.iter().flat_map(Report::lines).collect()
 }
 
-/// Nobody would write anything.
+/// Nobody would write anything but the routes of a cloud: beside kube-controller-manager nobody keeps these.
 fn check_agreement(reports: &[Report]) -> Result<()> {
-    let found = lines(reports);
+    let found = lines(reports).into_iter();
+    let found: Vec<String> =
+        found.filter(|line| !line.starts_with("node-route-operator create routes.cloud ")).collect();
     let more: u64 = reports.iter().map(|report| report.more_differences).sum();
     ensure!(found.is_empty() && more == 0, "{}\nand {more} more", found.join("\n"));
     Ok(())
