@@ -7,7 +7,7 @@ INSTALLED ?= $(filter $(OPERATORS),$(shell sed -n 's/^ *- \(.*-operator\)$$/\1/p
 ALL_IN_ONE := operators
 PROGRAMS   ?= $(if $(ONE_IMAGE),,$(OPERATORS)) $(ALL_IN_ONE)
 VERSION   := v$(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
-# What `--version` says of where a build comes from; a build from an archive has none.
+# The commit that `--version` names; a build from an archive has none.
 COMMIT    ?= $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
 REGISTRY  ?= operators.local
 DIST      ?= dist
@@ -245,14 +245,14 @@ image: ## One image: OPERATOR=deployment-operator
 	@[ -n "$(OPERATOR)" ] || { echo "which one? make image OPERATOR=deployment-operator" >&2; exit 1; }
 	$(MAKE) images PROGRAMS=$(OPERATOR)
 
-# Everything of a version, and nothing of the day on which it was packed.
+# All files of a version. They do not depend on the day of packing.
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 RELEASE := $(DIST)/release
 # glibc's, which is linked into each program.
 LIBC_NOTICES := $(wildcard /usr/share/doc/libc6/copyright)
 # pack ARCHIVE FOLDER NAMES: the same bytes wherever and whenever.
 pack = tar --create --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(SOURCE_DATE_EPOCH) \
-  --directory $(2) $(3) | gzip --no-name --best > $(1)
+  --use-compress-program='gzip --no-name --best' --file $(1) --directory $(2) $(3)
 
 # Where people will find the files. Without it there is no manifest for krew, which has to name them.
 RELEASE_URL ?=

@@ -109,7 +109,7 @@ step "both nodes are initialized and have their routes"
 
 sanity=("$bin/cloud-sanity" --cloud-provider-endpoint="unix://$run/cloud.sock" --cluster-name=lab
   --annotation="$balancer_type=nlb" --node="${names[0]}=$(node "${names[0]}" | jq --raw-output .spec.providerID)")
-"${sanity[@]}" | tee "$run/sanity.log" || step "cloud-sanity found differences from the contract"
+"${sanity[@]}" || fail "the provider breaks the contract"
 
 kubectl create --filename - <<SERVICE
 {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "annotations": {"$balancer_type": "nlb"}},

@@ -3,7 +3,7 @@
 # Needs Go, buildah, and of Debian's packages: busybox-static, xfsprogs, util-linux.
 # shellcheck shell=bash
 
-# Where manifests of drivers await the kubelet's folder.
+# Where manifests of drivers expect the kubelet's folder.
 kubelet_root=/var/lib/kubelet
 # Where the driver keeps its volumes, each driver in a folder of its name.
 csi_data=/var/lib/csi-hostpath-data
@@ -16,6 +16,12 @@ registrar=csi-node-driver-registrar:v2.16.0
 probe=livenessprobe:v2.18.0
 
 for program in go buildah busybox mkfs.xfs losetup; do command -v "$program" >/dev/null || fail "missing: $program"; done
+
+# storage_loops: the loop devices that show the driver's volumes.
+storage_loops() {
+  losetup --list --noheadings --output NAME,BACK-FILE |
+    awk -v data="$csi_data/" '$2 ~ /\/csi-data-dir\// || index($2, data) == 1 { print $1 }'
+}
 
 # begin_storage: before any pod runs, the kubelet gets that folder, and sees what drivers in pods mount there.
 # shellcheck disable=SC2034
@@ -33,8 +39,7 @@ begin_storage() {
 }
 # end_storage: what the node, and tests that failed, left on this machine. The node is down.
 end_storage() {
-  losetup --list --noheadings --output NAME,BACK-FILE | awk -v data="$csi_data/" '$2 ~ /\/csi-data-dir\// || index($2, data) == 1 { print $1 }' |
-    xargs --no-run-if-empty losetup --detach
+  storage_loops | xargs --no-run-if-empty losetup --detach
   awk -v root="$kubelet_root/" 'index($2, root) == 1 { print $2 }' /proc/mounts | sort --reverse |
     xargs --no-run-if-empty --max-args 1 umount --lazy
   rm -rf --one-file-system "$kubelet_root" "$csi_data"

@@ -4,7 +4,7 @@
 # export of KUBECONFIG, `load FILE` imports an image, `down` stops everything; it has images nginx:1.7.9, nginx:1.9.1,
 # nginx:1.16.1.
 # $APISERVER_EXTRA has more flags of the apiserver for it.
-# Who also sources csi.sh has storage on the node.
+# A script that also sources csi.sh gets storage on the node.
 # shellcheck shell=bash
 
 realnode=${REALNODE:?names the program that runs a node}
@@ -45,7 +45,7 @@ end_kubelet() {
 begin_kubelet() {
   (cd "$kubelet_folder" && exec setsid "$kubelet_program" "${kubelet_command[@]:1}" >>kubelet.log 2>&1) &
   kubelet=$!
-  # It is killed on purpose, and nobody has to be told.
+  # The script kills it on purpose; bash must not report that.
   disown "$kubelet"
 }
 

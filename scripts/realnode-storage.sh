@@ -267,5 +267,5 @@ done
 [ -z "$(kept)" ] || fail "the driver still keeps $(kept)"
 [ "$(driver_knows '(.Volumes | length) + (.Snapshots | length)')" = 0 ] || fail "the driver still knows of volumes"
 ! grep --quiet 'kubernetes.io~csi' /proc/mounts || fail "still mounted: $(grep 'kubernetes.io~csi' /proc/mounts)"
-[ -z "$(losetup --list --noheadings)" ] || fail "loop devices: $(losetup --list)"
+[ -z "$(storage_loops)" ] || fail "loop devices: $(losetup --list)"
 step "everything was deleted, and nothing is left on the disk"

@@ -125,6 +125,14 @@ done
 if [ -n "$all" ]; then
   kubectl delete serviceaccounts,networkpolicies,clusterrolebindings,clusterroles --all-namespaces \
     --selector app.kubernetes.io/part-of=kubernetes-operators
+  kubectl --namespace kube-system delete configmaps --selector app.kubernetes.io/part-of=kubernetes-operators
+  # Few clusters serve these kinds.
+  read -ra served < <(kubectl api-resources --api-group monitoring.coreos.com --output name | tr '\n' ' ') || true
+  for kind in prometheusrules.monitoring.coreos.com servicemonitors.monitoring.coreos.com; do
+    if has "${served[*]}" "$kind"; then
+      kubectl delete "$kind" --all-namespaces --selector app.kubernetes.io/part-of=kubernetes-operators
+    fi
+  done
 fi
 
 controllers=()
