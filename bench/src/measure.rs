@@ -36,8 +36,8 @@ pub(crate) const NAMESPACE: &str = "bench";
 pub(crate) const DEADLINE: Duration = Duration::from_secs(1800);
 /// How often a step is looked at: short beside any step, long beside what a look costs the apiserver.
 const LOOK: Duration = Duration::from_millis(100);
-/// How many requests prepare a step at a time.
-const PARALLEL: usize = 20;
+/// How many requests are made at a time where nothing waits for their order.
+pub(crate) const PARALLEL: usize = 20;
 /// How long what a step has begun may go on before rest is measured.
 pub(crate) const SETTLE: Duration = Duration::from_secs(10);
 pub(crate) const LARGE: &str = "large";

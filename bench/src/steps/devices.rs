@@ -84,8 +84,7 @@ async fn run_migration(bench: &mut Bench<'_>) -> Result<()> {
     apply(&bench.client, "", &definition("v1")).await?;
     let objects = bench.wait_served().await?;
     in_parallel(migrated, async |at| {
-        let object =
-            json!({"apiVersion": "bench.example/v1", "kind": "Widget", "metadata": {"name": format!("widget{at:05}")}});
+        let object = json!({"apiVersion": "bench.example/v1", "kind": "Widget", "metadata": {"name": widget(at)}});
         objects.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
         Ok(())
     })
@@ -163,17 +162,19 @@ impl Bench<'_> {
         objects.context("the kind is served")
     }
 
-    /// A write without a change leaves an object as it is once the apiserver stores in the second version.
+    /// Once the apiserver stores in the second version, a write without a change stores an old object again.
     async fn wait_stored_in_v2(&self, objects: &Api<DynamicObject>) -> Result<()> {
+        let old = widget(0);
         self.wait_until("stored in the second version", async || {
-            let probe =
-                json!({"apiVersion": "bench.example/v1", "kind": "Widget", "metadata": {"generateName": "probe-"}});
-            let Ok(created) = objects.create(&PostParams::default(), &serde_json::from_value(probe)?).await else {
-                return Ok(false);
-            };
-            let again = objects.replace(&created.name_any(), &PostParams::default(), &created).await?;
-            Ok(again.resource_version() == created.resource_version())
+            // It answers with errors while it sets up the storage of the changed definition.
+            let Ok(stored) = objects.get(&old).await else { return Ok(false) };
+            let Ok(again) = objects.replace(&old, &PostParams::default(), &stored).await else { return Ok(false) };
+            Ok(again.resource_version() != stored.resource_version())
         })
         .await
     }
+}
+
+fn widget(at: u32) -> String {
+    format!("widget{at:05}")
 }

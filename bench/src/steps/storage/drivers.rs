@@ -14,12 +14,10 @@ use kube::{Api, Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::measure::NAMESPACE;
+use crate::measure::{NAMESPACE, PARALLEL};
 
 pub(super) const DRIVER: &str = "bench.example";
 const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
-/// How many requests are made at a time.
-const PARALLEL: usize = 20;
 
 /// Does `work` while the programs are at theirs.
 pub(super) async fn driven(client: &Client, work: impl Future<Output = Result<()>>) -> Result<()> {
