@@ -100,6 +100,20 @@ pub fn remover(finalizer: &str) -> String {
     ours.chain(others).next().unwrap_or_else(|| format!("whoever put it there ({domain})"))
 }
 
+/// The operators that have a key for each Node.
+#[cfg(test)]
+pub(crate) const OF_NODE: [&str; 9] = [
+    "ttl-operator",
+    "cloud-node-lifecycle-operator",
+    "cloud-node-operator",
+    "node-ipam-operator",
+    "node-lifecycle-operator",
+    "node-route-operator",
+    "persistentvolume-attach-detach-operator",
+    "pod-garbage-collector-operator",
+    "taint-eviction-operator",
+];
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -116,16 +130,6 @@ mod tests {
     const BUNDLE_PUBLISHER: &str = "kube-apiserver-serving-clustertrustbundle-publisher-operator";
     const SERVING_SIGNER: &str = "kubernetes.io/kube-apiserver-serving";
     const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
-    const OF_NODE: [&str; 8] = [
-        "ttl-operator",
-        "cloud-node-lifecycle-operator",
-        "cloud-node-operator",
-        "node-ipam-operator",
-        "node-lifecycle-operator",
-        "persistentvolume-attach-detach-operator",
-        "pod-garbage-collector-operator",
-        "taint-eviction-operator",
-    ];
 
     #[test]
     fn who_has_a_key_for_an_object_is_asked_about_it() {

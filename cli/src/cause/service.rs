@@ -83,7 +83,7 @@ impl Services {
             }
             Self::NoAddress { class, word } => {
                 let of_class = if class.is_empty() { String::new() } else { format!(" of class `{class}`") };
-                let word = if word.is_empty() { "nobody says why" } else { word };
+                let word = if word.is_empty() { "no reason is known" } else { word };
                 format!("no address of a load balancer{of_class}: {}", line(word))
             }
             Self::Leads { ready, endpoints } => format!("{ready} of {} ready", many(*endpoints, "endpoint")),

@@ -189,7 +189,7 @@ impl Workload {
                 format!("condition {name} {how}: {message}")
             }
             Self::Uninitialized { word } => {
-                let word = if word.is_empty() { "nobody says why" } else { word };
+                let word = if word.is_empty() { "no reason is known" } else { word };
                 format!("not initialized by its cloud: {}", line(word))
             }
             Self::Phase { phase, message } if message.is_empty() => format!("phase {phase}"),

@@ -45,18 +45,22 @@ pub(crate) fn failing_key(evidence: &Evidence, object: Object<'_>) -> Option<(St
     failing.map(|(error, key)| (error.to_owned(), key.standing.next_try))
 }
 
+/// The object's key, as an operator has it.
+fn key<'a>(evidence: &'a Evidence, operator: &str, object: Object<'_>) -> Option<&'a KeyState> {
+    let asked = evidence.operators.iter().find(|asked| asked.operator == operator)?;
+    answer(asked, object)?.keys.first()
+}
+
 /// What an operator says about the object: the error of its last sync, or what it would decide now.
 pub(crate) fn word_of(evidence: &Evidence, operator: &str, object: Object<'_>) -> Option<String> {
-    let asked = evidence.operators.iter().find(|asked| asked.operator == operator)?;
-    let key = answer(asked, object)?.keys.first()?;
+    let key = key(evidence, operator, object)?;
     let error = last_error(key).filter(|_| key.standing.failures > 0);
     error.or_else(|| key.now.last().map(|stage| &*stage.text)).map(str::to_owned)
 }
 
 /// What an operator said last about the object: the error of its last sync, or what it decided.
 pub(crate) fn latest_word_of(evidence: &Evidence, operator: &str, object: Object<'_>) -> Option<String> {
-    let asked = evidence.operators.iter().find(|asked| asked.operator == operator)?;
-    let latest = answer(asked, object)?.keys.first()?.last.first()?;
+    let latest = key(evidence, operator, object)?.last.first()?;
     latest.error.clone().or_else(|| latest.stages.last().map(|stage| stage.text.clone()))
 }
 

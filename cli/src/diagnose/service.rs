@@ -25,7 +25,7 @@ pub(crate) fn cause(evidence: &Evidence, service: Object<'_>) -> Cause {
 const BALANCERS: &str = "service-lb-operator";
 
 /// The reasons of events about a load balancer that is missing.
-const NO_BALANCER: [&str; 1] = ["SyncLoadBalancerFailed"];
+const NO_BALANCER: [&str; 2] = ["SyncLoadBalancerFailed", "AddressNotAssigned"];
 
 fn without_address(evidence: &Evidence, service: Object<'_>) -> Option<Services> {
     let wants_one = service.text("/spec/type") == "LoadBalancer";
@@ -33,8 +33,9 @@ fn without_address(evidence: &Evidence, service: Object<'_>) -> Option<Services>
         return None;
     }
     let class = service.text("/spec/loadBalancerClass").to_owned();
-    let told = || evidence.event(service, &NO_BALANCER).map(|event| event.text("/message").to_owned());
-    let word = operators::word_of(evidence, BALANCERS, service).or_else(told).unwrap_or_default();
+    // The operator also answers about Services of other classes, with nothing to do.
+    let told = evidence.event(service, &NO_BALANCER).map(|event| event.text("/message").to_owned());
+    let word = told.or_else(|| operators::word_of(evidence, BALANCERS, service)).unwrap_or_default();
     Some(Services::NoAddress { class, word })
 }
 

@@ -83,15 +83,23 @@ pub(crate) fn balancers() -> Vec<Row> {
         row(
             evidence(vec![balanced(&json!({})), ready(), slice(1, 0)]),
             Stuck,
-            "web: no address of a load balancer: nobody says why",
+            "web: no address of a load balancer: no reason is known",
         ),
         row(
-            evidence(vec![
-                balanced(&json!({ "spec": { "loadBalancerClass": "example.com/lb" } })),
-                ready(),
-                slice(1, 0),
-                event("web", "SyncLoadBalancerFailed", "Error syncing load balancer: no subnet", -9),
-            ]),
+            says(
+                evidence(vec![
+                    balanced(&json!({ "spec": { "loadBalancerClass": "example.com/lb" } })),
+                    ready(),
+                    slice(1, 0),
+                    event("web", "SyncLoadBalancerFailed", "Error syncing load balancer: no subnet", -9),
+                ]),
+                "service-lb-operator",
+                ("services", "web"),
+                |said| {
+                    let nothing = "nothing (it wants no load balancer of the provider)";
+                    nothing.clone_into(&mut said.keys[0].now[0].text);
+                },
+            ),
             Stuck,
             "web: no address of a load balancer of class `example.com/lb`: Error syncing load balancer: no subnet",
         ),

@@ -251,7 +251,7 @@ fn others() -> Vec<Row> {
             "tls: condition Ready has not been true for 60 s: no issuer",
         ),
         row(custom(&json!({})), AtRest, "tls: no problem found"),
-        row(node(), Stuck, "n1: not initialized by its cloud: nobody says why"),
+        row(node(), Stuck, "n1: not initialized by its cloud: no reason is known"),
         row(
             unknown,
             Stuck,
