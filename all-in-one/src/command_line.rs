@@ -28,9 +28,9 @@ const PROGRAM: &str = "operators";
 /// The one flag of operators whose value is translated.
 const FEATURE_GATES: &str = "feature-gates";
 /// The flag without which the controllers of clouds do not run.
-const PROVIDER: &str = "cloud-provider-endpoint";
+const PROVIDER: &str = "cloud_provider_endpoint";
 /// The flag by which one of them runs without a cloud.
-const POOLS: &str = "address-pools";
+const POOLS: &str = "address_pools";
 
 /// Runs kube-controller-manager's controllers in one process, with its flags
 #[derive(Debug, clap::Args)]
@@ -58,10 +58,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>, operators: &'stati
     let matches = flags::matches(&mut command(operators), &args)?;
     let Flags { own, shared } = flags::read::<ProcessFlags>(&matches)?;
     let gates = Gates::read(&own.feature_gates).map_err(|wrong| Exit::of_errors(&wrong))?;
-    let given = Given {
-        has_provider: is_given(PROVIDER, &matches, operators),
-        has_pools: is_given(POOLS, &matches, operators),
-    };
+    let given = Given { has_provider: is_given(PROVIDER, &matches), has_pools: is_given(POOLS, &matches) };
     let Chosen { operators: chosen, notes: of_controllers } =
         controllers::choose(&own.controllers, &gates, given, operators).map_err(|wrong| Exit::of_errors(&wrong))?;
     let start = |operator: &Operator| Start { entry: operator.entry, args: args_of(operator, &matches, &gates) };
@@ -110,10 +107,10 @@ fn flags_of(operator: &Operator) -> Vec<Arg> {
     (operator.flags)(Command::new(operator.name)).get_arguments().cloned().collect()
 }
 
-/// Whether an operator's flag of this name is given.
-fn is_given(name: &str, matches: &ArgMatches, operators: &[Operator]) -> bool {
-    let flag = operators.iter().flat_map(flags_of).find(|flag| flag.get_long() == Some(name));
-    flag.is_some_and(|flag| matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine))
+/// Whether the flag of this id has a value. An empty one is none, as for the operator itself.
+fn is_given(id: &str, matches: &ArgMatches) -> bool {
+    let values = matches.try_get_raw(id).ok().flatten();
+    values.and_then(|mut values| values.next_back()).is_some_and(|value| !value.is_empty())
 }
 
 /// A flag whose values go to operators unchecked: each of them, because a list is appended to.

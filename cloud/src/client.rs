@@ -6,7 +6,6 @@ use http::Uri;
 use http::uri::PathAndQuery;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -27,9 +26,9 @@ use crate::messages::{
     ListRoutesRequest, ListRoutesResponse, UpdateLoadBalancerRequest, UpdateLoadBalancerResponse,
 };
 use crate::methods::Method;
-use crate::objects::{Info, InstanceMetadata, LoadBalancer, Route};
+use crate::objects::{Info, InstanceMetadata, LoadBalancer, Route, written};
 
-/// How long a silent connection with calls in flight is trusted, before and after it is asked for a sign of life.
+/// The interval of HTTP/2 pings while calls are in flight, and the time that an answer to one may take.
 const SILENCE: Duration = Duration::from_secs(20);
 
 /// Calls a provider. It connects when the first call needs it, and again after the connection broke; clones share it.
@@ -159,10 +158,6 @@ impl Client {
 
 fn bytes(object: &RawValue) -> Vec<u8> {
     object.get().as_bytes().to_vec()
-}
-
-fn written(object: &impl Serialize) -> Result<Vec<u8>, CloudError> {
-    serde_json::to_vec(object).map_err(|error| CloudError::Failed(format!("cannot write JSON: {error}")))
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CloudError> {

@@ -52,6 +52,8 @@ struct Any {
     value: Vec<u8>,
 }
 
+/// A provider that asks to be called again at once is called again after this time.
+const RETRY_MIN: Duration = Duration::from_secs(1);
 const TYPE_URL: &str = "type.googleapis.com/cloud.v1.ErrorDetail";
 
 impl CloudError {
@@ -61,7 +63,7 @@ impl CloudError {
             Reason::InstanceNotFound => Self::InstanceNotFound,
             Reason::ImplementedElsewhere => Self::ImplementedElsewhere,
             Reason::RetryAfter => Self::RetryAfter {
-                after: Duration::from_millis(detail.retry_after_milliseconds),
+                after: Duration::from_millis(detail.retry_after_milliseconds).max(RETRY_MIN),
                 message: status.message().to_owned(),
             },
             Reason::Unspecified if status.code() == Code::Unimplemented => Self::NotSupported,
@@ -108,6 +110,14 @@ fn words(status: &Status) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_provider_that_names_no_time_is_called_again_after_a_second() {
+        let named = |after| CloudError::RetryAfter { after, message: "busy".to_owned() };
+        let read = |after| CloudError::of_status(&named(after).to_status());
+        assert_eq!(read(Duration::ZERO), named(Duration::from_secs(1)));
+        assert_eq!(read(Duration::from_secs(90)), named(Duration::from_secs(90)));
+    }
 
     #[test]
     fn every_error_is_read_as_it_was_written() {

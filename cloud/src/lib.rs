@@ -6,6 +6,8 @@
 //! Reading order: [`objects`] → [`error`] → `messages` and `methods` (the contract's, in Rust) → [`endpoint`] and
 //! `connector` → [`client`] → [`server`]. [`sanity`] checks any provider against the contract.
 
+use std::time::Duration;
+
 pub mod client;
 mod connector;
 pub mod endpoint;
@@ -23,6 +25,9 @@ pub use client::Client;
 pub use endpoint::Endpoint;
 pub use error::CloudError;
 pub use objects::{Info, InstanceMetadata, LoadBalancer, NodeAddress, Route};
+
+/// How long a controller rests whose provider lacks a capability.
+pub const REST: Duration = Duration::from_mins(1);
 
 /// The largest message that both sides accept: a call with 5,000 nodes has about 15 MiB.
 const MESSAGE_MAX: usize = 64 << 20;

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::error::CloudError;
+
 /// How much of the protocol this crate knows.
 pub const PROTOCOL_VERSION: u32 = 1;
 
@@ -81,4 +83,9 @@ pub struct Route {
     /// The provider's own keys, which go back to it with a deletion.
     #[serde(flatten)]
     pub others: Map<String, Value>,
+}
+
+/// The JSON in which an object travels.
+pub(crate) fn written(object: &impl Serialize) -> Result<Vec<u8>, CloudError> {
+    serde_json::to_vec(object).map_err(|error| CloudError::Failed(format!("cannot write JSON: {error}")))
 }

@@ -1,7 +1,7 @@
 //! The contract of `cloud.proto`, checked against any provider, as csi-sanity checks drivers of storage.
 //!
-//! A check is a sentence that holds for every provider. What it makes in the cloud has a new uid each time, and is deleted
-//! at the end.
+//! A check is a sentence that holds for every provider. It gives each object in the cloud a new uid, and deletes the
+//! object at the end.
 //! Left out: whether traffic arrives, and calls for one object at the same time, which no controller makes.
 
 use std::collections::hash_map::RandomState;
@@ -299,7 +299,7 @@ impl Bench<'_> {
             let left = self.get(new).await?;
             ensure(left.as_ref() == Some(&status), || format!("Delete of another one left {left:?} of {status}"))
         };
-        self.with_services(&[new], act).await
+        self.with_services(&[old, new], act).await
     }
 
     async fn many_balancers(&self) -> Result<(), String> {
@@ -439,10 +439,13 @@ impl Bench<'_> {
 
     async fn deleted_route(&self) -> Result<(), String> {
         let route = self.route(self.first_cidr()?)?;
-        self.create(&route).await?;
-        self.remove(&route).await?;
-        // What List does not show any more is created again.
-        self.with_routes(std::slice::from_ref(&route), self.create(&route)).await
+        let act = async {
+            self.create(&route).await?;
+            self.remove(&route).await?;
+            // What List does not show any more is created again.
+            self.create(&route).await
+        };
+        self.with_routes(std::slice::from_ref(&route), act).await
     }
 
     async fn created_late(&self) -> Result<(), String> {

@@ -10,7 +10,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -29,7 +28,7 @@ use crate::messages::{
     ListRoutesRequest, ListRoutesResponse, UpdateLoadBalancerRequest, UpdateLoadBalancerResponse,
 };
 use crate::methods::Method;
-use crate::objects::{Info, InstanceMetadata, LoadBalancer, Route};
+use crate::objects::{Info, InstanceMetadata, LoadBalancer, Route, written};
 
 /// A cloud. Its calls have the contract of `cloud.proto`; those of a capability that it lacks may be left out.
 ///
@@ -248,10 +247,6 @@ impl Answered for DeleteRouteRequest {
 
 fn bytes(object: Box<RawValue>) -> Vec<u8> {
     Box::<str>::from(object).into_string().into_bytes()
-}
-
-fn written(object: &impl Serialize) -> Result<Vec<u8>, CloudError> {
-    serde_json::to_vec(object).map_err(|error| CloudError::Failed(format!("cannot write JSON: {error}")))
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CloudError> {

@@ -23,7 +23,7 @@ use crate::objects::{Info, InstanceMetadata, LoadBalancer, PROTOCOL_VERSION, Rou
 use crate::server::{Provider, serve_connection};
 pub use world::{Balancer, Instance, World};
 
-/// What each call takes, so that what comes before and after it has different times.
+/// Duration of each call, so that its begin and end have different times.
 const LATENCY: Duration = Duration::from_millis(1);
 
 /// How much of a message is on its way at a time.
@@ -84,7 +84,7 @@ struct State {
     info: Info,
     is_dead: bool,
     world: World,
-    /// What reading calls answer from, if that is not how the world is now.
+    /// The earlier state from which reading calls answer, if any.
     past: Option<World>,
     calls: Vec<String>,
     next: BTreeMap<Call, VecDeque<Fault>>,
@@ -230,21 +230,26 @@ impl Shared {
         act: impl FnOnce(&mut World) -> Result<T, CloudError>,
     ) -> Result<T, CloudError> {
         sleep(LATENCY).await;
+        self.state().calls.push(format!("{call} {about}").trim_end().to_owned());
+        self.act(call, |state| act(&mut state.world)).await
+    }
+
+    /// Does the call with the fault that it has.
+    async fn act<T>(&self, call: Call, act: impl FnOnce(&mut State) -> Result<T, CloudError>) -> Result<T, CloudError> {
         let fault = {
             let mut state = self.state();
-            state.calls.push(format!("{call} {about}").trim_end().to_owned());
             let next = state.next.get_mut(&call).and_then(VecDeque::pop_front);
             next.or_else(|| state.each.get(&call).cloned())
         };
         match fault {
-            None => act(&mut self.state().world),
+            None => act(&mut self.state()),
             Some(Fault::Fail(error)) => Err(error),
             Some(Fault::Delay(delay)) => {
                 sleep(delay).await;
-                act(&mut self.state().world)
+                act(&mut self.state())
             }
             Some(Fault::Lose) => {
-                act(&mut self.state().world)?;
+                act(&mut self.state())?;
                 self.cut.notify_waiters();
                 std::future::pending().await
             }
@@ -265,17 +270,7 @@ impl Shared {
 
 impl Provider for Shared {
     async fn info(&self) -> Result<Info, CloudError> {
-        let fault = self.state().next.get_mut(&Call::GetInfo).and_then(VecDeque::pop_front);
-        match fault.or_else(|| self.state().each.get(&Call::GetInfo).cloned()) {
-            Some(Fault::Fail(error)) => return Err(error),
-            Some(Fault::Delay(delay)) => sleep(delay).await,
-            Some(Fault::Lose) => {
-                self.cut.notify_waiters();
-                std::future::pending::<()>().await;
-            }
-            None => {}
-        }
-        Ok(self.state().info.clone())
+        self.act(Call::GetInfo, |state| Ok(state.info.clone())).await
     }
 
     async fn get_load_balancer(&self, _: &str, service: &RawValue) -> Result<LoadBalancer, CloudError> {

@@ -96,7 +96,8 @@ fn labels(value: &str) -> Holes {
 
 /// The chart of this version, with images of this registry unless a value says otherwise. The version is a number, `0.1.0`.
 pub fn chart(manifests: &Manifests, registry: &str, version: &str) -> Result<Files> {
-    let (operators, families) = (manifests.operators()?, manifests.families()?);
+    let families = manifests.families()?;
+    let operators = manifests.operators(&families)?;
     let mut files = Files::new();
     let mut add = |path: String, text: String| files.insert(PathBuf::from(path), text);
     for (path, text) in FIXED {

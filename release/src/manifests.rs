@@ -82,8 +82,8 @@ impl Manifests {
         serde_yaml::from_str(&text).with_context(|| format!("cannot read {}", path.display()))
     }
 
-    /// All operators, by name.
-    pub fn operators(&self) -> Result<Vec<Operator>> {
+    /// All operators, by name. `families` are those of [`Self::families`].
+    pub fn operators(&self, families: &[Family]) -> Result<Vec<Operator>> {
         let all = self.render(".")?;
         let defaults = names(&all);
         let of_family = |family: Family| {
@@ -91,7 +91,7 @@ impl Manifests {
             Ok::<_, anyhow::Error>((family, members))
         };
         let of_families: Vec<(Family, BTreeSet<String>)> =
-            self.families()?.into_iter().map(of_family).collect::<Result<_>>()?;
+            families.iter().cloned().map(of_family).collect::<Result<_>>()?;
         let accounts = self.render("one-process/accounts")?;
         let in_one_process = names(&accounts);
         let mut operators = Vec::new();

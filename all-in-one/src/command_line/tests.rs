@@ -187,6 +187,7 @@ fn the_controllers_of_clouds_run_with_a_provider() {
     assert_eq!(all.len(), running("").len() + IN_CLOUD.len());
     assert_eq!(running(&format!("{endpoint} --controllers=service")), ["service-lb-operator"]);
     assert_eq!(running(&format!("{endpoint} --controllers=*,-service")).len(), all.len() - 1);
+    assert_eq!(running("--cloud-provider-endpoint= --address-pools="), running(""));
     let pools = "--address-pools=kube-system/address-pools";
     assert_eq!(running(pools).len(), running("").len() + 1);
     assert_eq!(running(&format!("{pools} --controllers=service,route")), ["service-lb-operator"]);

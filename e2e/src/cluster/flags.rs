@@ -34,17 +34,13 @@ pub(crate) fn all_needed_flags(places: Places<'_>) -> impl Iterator<Item = Strin
 
 /// The flags of all operators that kube-controller-manager has too. It runs no controller of a cloud.
 pub(crate) fn upstreams_flags(places: Places<'_>) -> impl Iterator<Item = String> {
-    facts::ALL.iter().filter(|facts| !names_cloud(facts)).flat_map(move |facts| needed_flags(facts, places))
+    facts::ALL.iter().filter(|facts| !facts.needs_cloud()).flat_map(move |facts| needed_flags(facts, places))
 }
 
 /// Whether an operator works with a cloud; without a name, whether any does.
 pub(crate) fn needs_cloud(operator: Option<&str>) -> bool {
     match operator {
-        Some(operator) => facts::of(operator).is_some_and(names_cloud),
-        None => facts::ALL.iter().any(|facts| names_cloud(facts)),
+        Some(operator) => facts::of(operator).is_some_and(Facts::needs_cloud),
+        None => facts::ALL.iter().any(|facts| facts.needs_cloud()),
     }
-}
-
-fn names_cloud(facts: &Facts) -> bool {
-    facts.needed_flags.iter().any(|flag| flag.contains(CLOUD))
 }

@@ -67,24 +67,25 @@ impl Cluster {
 
     /// Starts kube-controller-manager, or the program that takes its place; neither may be running.
     pub async fn start_controller_manager(&self, controller_manager: ControllerManager) -> Result<()> {
-        let local = self.local()?;
-        if controller_manager.program.is_none() {
-            local.parts.add_tools(find(vec![Tool::KubeControllerManager]).await?);
+        self.prepare(&controller_manager).await?;
+        self.local()?.parts.set_controller_manager(controller_manager);
+        self.run(Part::ControllerManager)
+    }
+
+    /// Finds upstream's program, or starts the cloud that the one process works with.
+    async fn prepare(&self, of: &ControllerManager) -> Result<()> {
+        if of.program.is_none() {
+            self.local()?.parts.add_tools(find(vec![Tool::KubeControllerManager]).await?);
         } else if needs_cloud(None) {
             self.cloud().await?;
         }
-        local.parts.set_controller_manager(controller_manager);
-        self.run(Part::ControllerManager)
+        Ok(())
     }
 
     /// The program of a member of kube-controller-manager's election, with flags, and where it serves.
     pub(crate) async fn control_plane(&self, name: &str, of: &ControllerManager) -> Result<(Program, u16)> {
+        self.prepare(of).await?;
         let local = self.local()?;
-        if of.program.is_none() {
-            local.parts.add_tools(find(vec![Tool::KubeControllerManager]).await?);
-        } else if needs_cloud(None) {
-            self.cloud().await?;
-        }
         let port = free_port()?;
         Ok((local.parts.control_plane(of, port, self.log_file(name)?), port))
     }

@@ -59,18 +59,9 @@ async fn protected_again<K>(scene: &Scene, objects: &Api<K>, name: &str, finaliz
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
-    let is_protected = async || {
-        let what = format!("{} {name} is protected", K::kind(&()));
-        let look = async || {
-            let object = objects.get(name).await?;
-            ensure!(object.finalizers().iter().any(|known| known == finalizer), "{object:?}");
-            Ok(())
-        };
-        scene.wait_until(&what, DEADLINE, look).await
-    };
-    is_protected().await?;
+    scene.protected(objects, name, finalizer).await?;
     unprotect(objects, name).await?;
-    is_protected().await
+    scene.protected(objects, name, finalizer).await
 }
 
 /// Takes all finalizers from an object.
@@ -163,7 +154,7 @@ async fn live_all<'a>(scene: &Scene, lives: impl Iterator<Item = &'a Life>) -> R
 
 /// Whether the operator works with a cloud. kube-controller-manager has no such controller at work.
 pub(crate) fn works_with_cloud(operator: &str) -> bool {
-    facts::of(operator).is_some_and(|facts| facts.needed_flags.iter().any(|flag| flag.contains("{cloud}")))
+    facts::of(operator).is_some_and(facts::Facts::needs_cloud)
 }
 
 /// Every life that kube-controller-manager can do the work of.

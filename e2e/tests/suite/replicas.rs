@@ -5,7 +5,6 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use crate::support::objects::is_ready;
@@ -244,7 +243,7 @@ fn pods_refused_by_admission_are_reported_and_hold_up_nobody_else() -> Result<()
         scene
             .wait_until("the policy is in force", DEADLINE, async || {
                 if scene.apply(&probe).await.is_ok() {
-                    scene.api::<Pod>().delete("probe", &DeleteParams::default().grace_period(0)).await?;
+                    scene.delete_pod("probe").await?;
                     anyhow::bail!("the pod was admitted");
                 }
                 Ok(())

@@ -224,17 +224,16 @@ fn compare(
     of_controllers: &[&str],
 ) -> Result<()> {
     let told = async |scene: &Scene| events(scene, of_controllers).await;
-    compare_on(ClusterOptions::with_controller_manager(), live, left, &told)
+    compare_told(live, left, &told)
 }
 
-/// As [`compare`], on such a cluster, and with the words in which `told` gives the events.
-fn compare_on(
-    options: ClusterOptions,
+/// As [`compare`], with the words in which `told` gives the events.
+fn compare_told(
     live: &impl AsyncFn(&Scene) -> Result<()>,
     left: &impl AsyncFn(&Scene) -> Result<Vec<String>>,
     told: &impl AsyncFn(&Scene) -> Result<Vec<String>>,
 ) -> Result<()> {
-    with_cluster(options, async |scene| {
+    with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
         let upstream = scene.beside("upstream").await?;
         live(&upstream).await?;
         scene.cluster.stop_controller_manager().await?;

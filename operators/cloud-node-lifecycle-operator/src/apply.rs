@@ -3,7 +3,7 @@
 use anyhow::Context;
 use serde_json::json;
 use serde_json::value::RawValue;
-use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid};
+use shared::api::object::Kind;
 use shared::api::raw::{RawObject, raw_of};
 use shared::api::resource::NODES;
 use shared::api::taint::taints_spec;
@@ -55,9 +55,9 @@ impl Writer {
     /// A node whose kubelet has written since it was read is not deleted.
     async fn delete(&self, node: &Node) -> anyhow::Result<()> {
         let (key, uid) = (&node.metadata.key, node.metadata.uid);
-        let name = key.name();
+        let (name, about) = (key.name(), node.reference().without_version());
         let message = format!("Deleting node {name} because it does not exist in the cloud provider");
-        self.ctx.event(PlannedEvent::normal(about(key, uid), DELETING_NODE, message));
+        self.ctx.event(PlannedEvent::normal(about.clone(), DELETING_NODE, message));
         let options = DeleteOptions::of(Preconditions::of(&node.metadata));
         match self.ctx.for_key(key, uid).delete(&NODES, key, &options).await.unless_gone() {
             Ok(_) => {
@@ -66,16 +66,11 @@ impl Writer {
             }
             Err(error) => {
                 let message = format!("Failed deleting node {name}: {error}");
-                self.ctx.event(PlannedEvent::warning(about(key, uid), DELETING_NODE_FAILED, message));
+                self.ctx.event(PlannedEvent::warning(about, DELETING_NODE_FAILED, message));
                 Err(error).context("cannot delete the node")
             }
         }
     }
-}
-
-/// As upstream's events, without a version.
-fn about(node: &Key, uid: Uid) -> ObjectReference {
-    ObjectReference { resource: NODES, key: node.clone(), uid, resource_version: ResourceVersion::default() }
 }
 
 /// The merge patch of all taints of a node, with the one of a shutdown or without it.

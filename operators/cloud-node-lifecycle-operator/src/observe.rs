@@ -39,6 +39,8 @@ pub struct Observed {
 pub enum Answer {
     /// It was not asked.
     None,
+    /// It was not asked, because the node is ready by now.
+    Ready,
     /// It was not asked, because there is no such node any more.
     Gone,
     Exists {
@@ -124,9 +126,12 @@ impl Reader {
     pub(crate) async fn ask(&self, observed: Observed) -> anyhow::Result<Observed> {
         let asked = match observed.answer {
             Answer::None => self.ask_about_node(&observed).await,
-            Answer::Gone | Answer::Exists { .. } | Answer::Absent | Answer::Later { .. } | Answer::NotSupported => {
-                self.ask_about_others(&observed).await
-            }
+            Answer::Ready
+            | Answer::Gone
+            | Answer::Exists { .. }
+            | Answer::Absent
+            | Answer::Later { .. }
+            | Answer::NotSupported => self.ask_about_others(&observed).await,
         };
         let asked = asked.or_else(|failure| {
             let answer = match failure {
@@ -153,7 +158,7 @@ impl Reader {
             return Ok(Observed { answer: Answer::Gone, ..observed.clone() });
         };
         let answer = if node.is_ready() {
-            Answer::None
+            Answer::Ready
         } else if self.exists(&whole).await? {
             Answer::Exists { is_shut_down: self.is_shut_down(&whole).await? }
         } else {

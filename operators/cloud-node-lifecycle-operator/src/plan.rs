@@ -18,8 +18,6 @@ pub use reasons::{Question, Reason};
 
 /// The provider must say twice that it does not know a node, this long apart.
 const APART: Duration = Duration::from_secs(5);
-/// A provider that does not know instances may be replaced by one that does.
-const REST: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -69,9 +67,11 @@ pub fn next(observed: &Observed, config: &Config, now: Timestamp) -> Next {
         Answer::None if !node.is_ready() => {
             return ask("ask whether its instance exists", Question::NotReady { ready });
         }
-        Answer::None => {
+        Answer::None | Answer::Ready => {
             let step = if node.is_tainted() { Step::Untaint } else { Step::Keep };
-            Plan { step, ..keep(Absence::Over, None, Reason::Ready) }
+            // The cache may never show that it was ready, and so enqueue nothing.
+            let again = again.filter(|_| *answer == Answer::Ready);
+            Plan { step, ..keep(Absence::Over, again, Reason::Ready) }
         }
         Answer::Gone => keep(Absence::Unchanged, None, Reason::Gone),
         Answer::Exists { is_shut_down: false } => keep(Absence::Over, again, Reason::Exists { ready }),
@@ -84,7 +84,7 @@ pub fn next(observed: &Observed, config: &Config, now: Timestamp) -> Next {
         Answer::Later { after, message } => {
             keep(Absence::Unchanged, Some(*after), Reason::Later { message: message.clone() })
         }
-        Answer::NotSupported => keep(Absence::Unchanged, Some(REST), Reason::NotSupported),
+        Answer::NotSupported => keep(Absence::Unchanged, Some(cloud::REST), Reason::NotSupported),
     })
 }
 

@@ -24,7 +24,7 @@ use crate::plan::{Config, next};
 use addresses::AddressController;
 use changes::AGAIN;
 
-/// Upstream asks about addresses again at its next look at all nodes. The first try of a provider that fails comes sooner.
+/// Upstream asks about addresses again at its next look at all nodes. After a failure the first retry comes sooner.
 const ADDRESS_RETRY: Duration = Duration::from_secs(10);
 
 pub struct CloudNodeOperator;

@@ -23,9 +23,6 @@ use addresses::{matching, wanted};
 use labels::{new_labels, stale_labels};
 pub use reasons::{AddressReason, Question, Reason};
 
-/// A provider that does not know instances may be replaced by one that does.
-const REST: Duration = Duration::from_mins(1);
-
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub step: Step,
@@ -84,7 +81,7 @@ pub fn next(observed: &Observed, config: &Config) -> Next {
         Instance::Later { after, message } => {
             plan(Step::Keep, Some(*after), Reason::Later { message: message.clone() })
         }
-        Instance::NotSupported => plan(Step::Keep, Some(REST), Reason::NotSupported),
+        Instance::NotSupported => plan(Step::Keep, Some(cloud::REST), Reason::NotSupported),
     })
 }
 

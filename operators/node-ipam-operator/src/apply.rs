@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use shared::api::cidr::Cidr;
-use shared::api::object::{Kind, ObjectReference, ResourceVersion, Uid};
+use shared::api::object::{Kind, Uid};
 use shared::api::resource::NODES;
 use shared::transport::api_error::{ApiError, ResultExt};
 use shared::working::context::ControllerContext;
@@ -70,7 +70,7 @@ impl Writer {
 
 /// Upstream: `RecordNodeStatusChange`, `pkg/controller/util/node/controller_utils.go`. Its reference has no version.
 fn status_change(node: &Node, status: &'static str) -> PlannedEvent {
-    let about = ObjectReference { resource_version: ResourceVersion::default(), ..node.reference() };
+    let about = node.reference().without_version();
     PlannedEvent::normal(about, status, format!("Node {} status is now: {status}", node.metadata.name()))
 }
 

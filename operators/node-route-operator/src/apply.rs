@@ -9,7 +9,7 @@ use anyhow::Context;
 use cloud::{Client, CloudError, Route};
 use jiff::Timestamp;
 use shared::api::cidr::PodCidr;
-use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion};
+use shared::api::object::{Key, Kind};
 use shared::api::resource::NODES;
 use shared::process::flags::GoDuration;
 use shared::transport::api_error::{ApiError, ResultExt};
@@ -115,8 +115,9 @@ impl Writer {
 
     /// Deletes a route, and wakes the Nodes that wait for that.
     async fn delete(&self, route: &Arc<ListedRoute>) -> Result<(), Failure> {
-        let ListedRoute { route: listed, destination } = &**route;
-        self.ctx.allow(Elsewhere::Delete, ROUTES, &listed.target_node)?;
+        let ListedRoute { route: listed, destination, is_listed: _ } = &**route;
+        let name = if listed.target_node.is_empty() { &listed.destination_cidr } else { &listed.target_node };
+        self.ctx.allow(Elsewhere::Delete, ROUTES, name)?;
         let deleted = self.cloud.delete_route(&self.cluster_name, listed).await;
         deleted.map_err(|error| Failure::of(error, format!("Could not delete route {} {destination}", listed.name)))?;
         tracing::info!(route = listed.name, %destination, node = listed.target_node, "deleted route");
@@ -147,7 +148,7 @@ impl Writer {
         };
         let took = GoDuration(self.ctx.now().duration_since(started).unsigned_abs());
         let message = format!("Could not create route {uid} {cidr} for node {name} after {took}: {error}");
-        let about = ObjectReference { resource_version: ResourceVersion::default(), ..node.reference() };
+        let about = node.reference().without_version();
         self.ctx.event(PlannedEvent::warning(about, FAILED_TO_CREATE_ROUTE, message));
         Err(Failure::of(error, format!("Could not create route {uid} {cidr} for node {name}")))
     }

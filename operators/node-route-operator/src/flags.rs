@@ -26,7 +26,7 @@ pub struct Flags {
           require_equals = true, value_parser = parse_bool, value_name = "BOOL")]
     pub configure_cloud_routes: bool,
     /// The period for reconciling routes created for Nodes by cloud provider.
-    #[arg(long, default_value = "10s", value_name = "DURATION")]
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = GoDuration::positive)]
     pub route_reconciliation_period: GoDuration,
 }
 

@@ -78,7 +78,7 @@ impl Routes {
     }
 
     pub fn created(&self, route: Route) {
-        self.note(Change::Created(Arc::new(route.into())));
+        self.note(Change::Created(Arc::new(ListedRoute { is_listed: false, ..route.into() })));
     }
 
     pub fn deleted(&self, route: &Arc<ListedRoute>) {

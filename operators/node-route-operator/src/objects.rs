@@ -106,11 +106,14 @@ impl Node {
 pub struct ListedRoute {
     pub route: Route,
     pub destination: PodCidr,
+    /// False if it was created after the last list: its name and the provider's own keys are not known yet, and a
+    /// provider deletes a route as it listed it.
+    pub is_listed: bool,
 }
 
 impl From<Route> for ListedRoute {
     fn from(route: Route) -> Self {
-        Self { destination: PodCidr::from(route.destination_cidr.as_str()), route }
+        Self { destination: PodCidr::from(route.destination_cidr.as_str()), route, is_listed: true }
     }
 }
 

@@ -91,7 +91,7 @@ pub fn plan(observed: &Observed, cluster_cidrs: &[Cidr], now: Timestamp) -> Plan
     if let Some(until) = ready_at.filter(|at| *at > now) {
         return Plan::nothing(Reason::NotReady { until: Time::of(until) });
     }
-    let ours = routes.iter().filter(|route| route.is_ours(cluster_cidrs));
+    let ours = routes.iter().filter(|route| route.is_listed && route.is_ours(cluster_cidrs));
     let delete: Vec<_> = ours.filter_map(|route| Some((Arc::clone(route), stale(route, observed)?))).collect();
     let (mut create, mut wait) = (Vec::new(), Vec::new());
     for (cidr, node) in node.iter().flat_map(|node| node.pod_cidrs.iter().map(move |cidr| (cidr, node))) {

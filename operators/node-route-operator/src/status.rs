@@ -10,8 +10,8 @@ use crate::memory::Known;
 use crate::objects::{NETWORK_UNAVAILABLE, Network, Node};
 use crate::observe::Observed;
 
-/// What it has to say before its routes change, unless it says so: it has no CIDR, and its routes will be deleted. After
-/// that nothing would tell that it had some.
+/// The condition to write before the routes change, if the Node lacks it: it has no CIDR but still has routes. Once they
+/// are deleted, nothing shows that it had them.
 pub fn before(observed: &Observed) -> Option<Network> {
     let node = observed.node.as_ref()?;
     let had_routes = matches!(&observed.routes, Known::Routes(routes) if !routes.is_empty());
@@ -19,7 +19,7 @@ pub fn before(observed: &Observed) -> Option<Network> {
     is_unrouted.then_some(Network::Unrouted).filter(|network| !node.says(*network))
 }
 
-/// What it has to say after its routes were changed, unless it says so; `missing` of its CIDRs have no route.
+/// The condition to write after the routes were changed, if the Node lacks it. `missing` counts its CIDRs without a route.
 pub fn after(observed: &Observed, missing: usize) -> Option<Network> {
     let node: &Node = observed.node.as_ref()?;
     if node.pod_cidrs.is_empty() || !matches!(observed.routes, Known::Routes(_)) {

@@ -41,6 +41,7 @@ fn the_ranges_are_one_or_one_of_each_family() {
     assert_eq!(ranges("--cluster-cidr=10.0.0.1/16"), Ok(vec!["10.0.0.0/16".to_owned()]));
     let dual = vec!["10.0.0.0/16".to_owned(), "fd00::/48".to_owned()];
     assert_eq!(ranges("--cluster-cidr=10.0.0.0/16,fd00::/48"), Ok(dual));
+    check_wrong("--route-reconciliation-period=0s", "must be greater than 0");
     check_wrong("--cluster-cidr=10.0.0.0", "invalid CIDR[0]: <nil> (invalid CIDR address: 10.0.0.0)");
     check_wrong(
         "--cluster-cidr=10.0.0.0/16,10.1.0.0/16",

@@ -301,6 +301,23 @@ fn a_new_node_does_not_wait_for_the_next_round() {
 }
 
 #[test]
+fn a_route_is_deleted_only_as_the_cloud_lists_it() {
+    test(async {
+        let (server, cloud) = (Server::new(), Cloud::new());
+        let running = start(&server, &cloud);
+        running.pass(Duration::from_secs(1)).await;
+        server.add(&node("a", &["10.120.0.0/24"]));
+        running.pass(Duration::from_secs(1)).await;
+        server.delete("nodes", "a");
+        server.add(&node("a", &["10.120.1.0/24"]).uid_of("another"));
+        running.pass(Duration::from_secs(1)).await;
+        assert_eq!(count(&cloud.calls(), Call::DeleteRoute), 0);
+        running.pass(ROUND).await;
+        assert_eq!((routes(&cloud), count(&cloud.calls(), Call::DeleteRoute)), (vec!["a 10.120.1.0/24".to_owned()], 1));
+    });
+}
+
+#[test]
 fn a_condition_of_somebody_else_is_overwritten_once_in_a_round() {
     test(async {
         let (server, cloud) = (Server::new(), Cloud::new());
@@ -412,15 +429,17 @@ fn a_shadow_changes_no_route_and_says_which_it_would() {
     test(async {
         let (server, cloud) = (Server::new(), Cloud::new());
         add_route(&cloud, "gone", "10.120.9.0/24");
+        add_route(&cloud, "", "10.120.7.0/24");
+        let there = routes(&cloud);
         server.add(&node("a", &["10.120.0.0/24"]));
         let running = Running::start::<NodeRouteOperator>(&server, &[&cloud.flag(), RANGES, "--mode=shadow"]);
         running.pass(Duration::from_secs(90)).await;
-        assert_eq!((routes(&cloud), server.writes()), (vec!["gone 10.120.9.0/24".to_owned()], Vec::<String>::new()));
+        assert_eq!((routes(&cloud), server.writes()), (there, Vec::<String>::new()));
         let report = running.shadow_report().unwrap();
         let mut wanted: Vec<String> =
             report.differences.iter().map(|is| format!("{} {} {}", is.verb, is.resource, is.object)).collect();
         wanted.sort();
-        assert_eq!(wanted, ["create routes.cloud a", "delete routes.cloud gone"]);
+        assert_eq!(wanted, ["create routes.cloud a", "delete routes.cloud 10.120.7.0/24", "delete routes.cloud gone"]);
     });
 }
 

@@ -17,7 +17,6 @@ use shared::working::worker::Requeue;
 use tokio::time::Instant;
 
 use crate::balancers::Failure;
-use crate::memory::ASK_AGAIN;
 use crate::metrics::ServiceMetrics;
 use crate::objects::{FINALIZER, Ingress, Nodes, SERVICES, Service};
 use crate::observe::{Observed, Reader};
@@ -27,8 +26,7 @@ use crate::status::next_status;
 /// An event names so many Nodes. Upstream: `maxNodeNamesToLog`.
 const NAMES_MAX: usize = 20;
 
-/// A provider that asks for another try at once gets it after this time.
-const RETRY_MIN: Duration = Duration::from_secs(1);
+const NEXT_TRY: &str = "the cloud provider's next try";
 
 const NO_NODES: &str = "There are no available nodes for LoadBalancer";
 
@@ -61,7 +59,7 @@ impl From<Failure> for Failed {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Cloud(CloudError::RetryAfter { after, message }) => {
-                Self { error: anyhow!(message), after: Some(after.max(RETRY_MIN)) }
+                Self { error: anyhow!(message), after: Some(after) }
             }
             Failure::Cloud(error) => anyhow::Error::new(error).into(),
             Failure::Refused(error) => anyhow::Error::new(error).into(),
@@ -77,7 +75,7 @@ impl Writer {
         let Some(service) = service.as_ref().or(told) else { return Ok(Requeue::Done) };
         match plan {
             Plan::Nothing(_) => Ok(Requeue::Done),
-            Plan::Rest(_) => Ok(Requeue::After(ASK_AGAIN, "a provider with load balancers")),
+            Plan::Rest(_) => Ok(Requeue::After(cloud::REST, "a provider with load balancers")),
             Plan::Ensure { adds_finalizer, reason: _ } => {
                 let ensured = self.ensure(service, nodes, adds_finalizer).await;
                 self.told_of(service, ensured)
@@ -87,11 +85,7 @@ impl Writer {
                 let cleaned = self.clean_up(service, exists).await;
                 self.told_of(service, cleaned)
             }
-            Plan::Delete(_) => {
-                self.delete(told.unwrap_or(service)).await?;
-                // Its name may have another object by now.
-                Ok(Requeue::After(Duration::ZERO, "the object that has its name"))
-            }
+            Plan::Delete(_) => self.delete(told.unwrap_or(service)).await,
         }
     }
 
@@ -109,7 +103,7 @@ impl Writer {
             Some(after) => {
                 let key = &service.metadata.key;
                 tracing::warn!(%key, ?after, error = format!("{error:#}"), "the cloud provider asks for another try");
-                Ok(Requeue::After(after, "the cloud provider's next try"))
+                Ok(Requeue::After(after, NEXT_TRY))
             }
             None => Err(error),
         }
@@ -130,7 +124,7 @@ impl Writer {
         if nodes.all.is_empty() {
             self.warn(service, "UnAvailableLoadBalancer", NO_NODES.to_owned());
         }
-        let whole = self.reader.whole(service).await.context("cannot read the Service")?;
+        let whole = self.reader.whole(service).await?;
         memory.begin(service);
         match self.reader.balancers.ensure(service, &whole, nodes).await {
             Ok(ingress) => {
@@ -162,11 +156,7 @@ impl Writer {
         if exists {
             self.inform(service, "DeletingLoadBalancer", "Deleting load balancer");
         }
-        let whole = self.reader.whole(service).await.context("cannot read the Service")?;
-        match self.reader.balancers.delete(service, &whole).await {
-            Ok(()) | Err(Failure::Cloud(CloudError::ImplementedElsewhere)) => {}
-            Err(failure) => return Err(Failed::from(failure).context("failed to delete load balancer")),
-        }
+        self.delete_balancer(service).await.map_err(|failed| failed.context("failed to delete load balancer"))?;
         let mut patch = Map::new();
         if service.has_finalizer() {
             patch.insert("metadata".to_owned(), json!({ "$deleteFromPrimitiveList/finalizers": [FINALIZER] }));
@@ -187,21 +177,25 @@ impl Writer {
     /// Deletes the load balancer of an object that is gone.
     ///
     /// Upstream: `processLoadBalancerDelete`.
-    async fn delete(&self, service: &Service) -> anyhow::Result<()> {
+    async fn delete(&self, service: &Service) -> anyhow::Result<Requeue> {
         self.inform(service, "DeletingLoadBalancer", "Deleting load balancer");
-        let whole = self.reader.whole(service).await.context("cannot read the Service")?;
-        match self.reader.balancers.delete(service, &whole).await {
-            Ok(()) | Err(Failure::Cloud(CloudError::ImplementedElsewhere)) => {}
-            Err(failure) => {
-                let Failed { error, after: _ } = failure.into();
-                let message = format!("Error deleting load balancer: {error:#}");
-                self.warn(service, "DeleteLoadBalancerFailed", message);
-                return Err(error.context("cannot delete the load balancer"));
-            }
+        if let Err(Failed { error, after }) = self.delete_balancer(service).await {
+            self.warn(service, "DeleteLoadBalancerFailed", format!("Error deleting load balancer: {error:#}"));
+            let again = after.map(|after| Requeue::After(after, NEXT_TRY));
+            return again.ok_or_else(|| error.context("cannot delete the load balancer"));
         }
         self.reader.caches.memory.forget(&service.metadata.key);
         self.inform(service, "DeletedLoadBalancer", "Deleted load balancer");
-        Ok(())
+        // Its name may have another object by now.
+        Ok(Requeue::After(Duration::ZERO, "the object that has its name"))
+    }
+
+    async fn delete_balancer(&self, service: &Service) -> Result<(), Failed> {
+        let whole = self.reader.whole(service).await?;
+        match self.reader.balancers.delete(service, &whole).await {
+            Ok(()) | Err(Failure::Cloud(CloudError::ImplementedElsewhere)) => Ok(()),
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     /// A load balancer that could not be updated, or that is missing, is ensured next.
@@ -209,7 +203,7 @@ impl Writer {
     /// Upstream: `lockedUpdateLoadBalancerHosts`.
     async fn update(&self, service: &Service, nodes: &Nodes) -> anyhow::Result<Requeue> {
         let (memory, key) = (&self.reader.caches.memory, &service.metadata.key);
-        let whole = self.reader.whole(service).await.context("cannot read the Service")?;
+        let whole = self.reader.whole(service).await?;
         memory.doubt(key);
         let started = Instant::now();
         let updated = self.reader.balancers.update(service, &whole, nodes).await;
@@ -218,7 +212,7 @@ impl Writer {
             Ok(()) if nodes.all.is_empty() => self.warn(service, "UnAvailableLoadBalancer", NO_NODES.to_owned()),
             Ok(()) => self.inform(service, "UpdatedLoadBalancer", "Updated load balancer with new hosts"),
             Err(Failure::Cloud(CloudError::ImplementedElsewhere)) => {}
-            Err(_) if matches!(self.reader.balancers.get(&whole).await, Ok(None)) => {
+            Err(Failure::Cloud(_)) if matches!(self.reader.balancers.get(&whole).await, Ok(None)) => {
                 self.metrics.updated(took, false);
                 return Ok(Requeue::After(Duration::ZERO, "a load balancer instead of the missing one"));
             }
@@ -232,7 +226,7 @@ impl Writer {
                     nodes.all.len(),
                 );
                 self.warn(service, "UpdateLoadBalancerFailed", message);
-                let again = after.map(|after| Requeue::After(after, "the cloud provider's next try"));
+                let again = after.map(|after| Requeue::After(after, NEXT_TRY));
                 return again.ok_or_else(|| error.context("failed to update load balancer hosts"));
             }
         }

@@ -1,7 +1,7 @@
 //! The load balancers of the cloud, through its provider.
 //!
-//! No write to the cloud is sent while another replica may lead. A shadow sends none: it takes for granted that whom it
-//! watches does, whose calls it cannot see.
+//! No write to the cloud is sent while another replica may lead. A shadow sends none. It assumes that the
+//! controller it watches does, because it cannot see those calls.
 
 use cloud::{Client, CloudError, Info};
 use serde_json::value::RawValue;

@@ -12,7 +12,7 @@ use shared::api::object::Key;
 use shared::process::flags::Mode;
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
-use shared::working::queue::{Backoff, Queue};
+use shared::working::queue::{Backoff, Cause, Queue};
 use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
@@ -54,8 +54,11 @@ fn set_up(endpoint: &Endpoint, flags: &Flags, setup: &mut Setup, queue: &Queue) 
     setup.watch(services);
     setup.watch_while(nodes, &wanting);
     // A load balancer of the lost history may be another one than the restored Service says.
-    let restored = Arc::clone(&caches);
-    setup.on_restore(move || restored.memory.doubt_all());
+    let (restored, again) = (Arc::clone(&caches), queue.clone());
+    setup.on_restore(move || {
+        restored.memory.doubt_all();
+        restored.memory.keys().iter().for_each(|key| again.add(key, Cause::Event));
+    });
     let balancers = Balancers {
         client: Client::new(endpoint),
         control: ctx.control().clone(),

@@ -18,7 +18,7 @@ pub const FACTS: Facts = Facts {
         name: "service.kubernetes.io/load-balancer-cleanup",
         once: "once its load balancer is deleted",
     }],
-    // A call has all nodes, so while it is made they are there three times.
+    // Each call carries all nodes. During a call, memory holds them three times.
     memory: Some(Memory {
         keeps: "nodes with what a provider reads, while a Service wants a load balancer; such Services",
         bytes: "taken as 4,000 a node, and at most 128 KiB a Service",

@@ -1,21 +1,17 @@
 //! What the provider was last told about each Service, and what it can do.
 //!
-//! Another process tells it everything again, as upstream.
+//! A new process tells the provider everything again, as upstream does.
 
 pub mod pools;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use shared::api::kept::Digest;
 use shared::api::object::Key;
 use tokio::time::Instant;
 
 use crate::objects::Service;
-
-/// How long it is taken for granted that a provider lacks load balancers.
-pub const ASK_AGAIN: Duration = Duration::from_mins(1);
 
 /// The last call about a Service.
 #[derive(Clone, Debug)]
@@ -94,7 +90,7 @@ impl Memory {
 
     pub fn capability(&self) -> Capability {
         let state = self.state();
-        let is_old = state.asked.is_none_or(|asked| asked.elapsed() >= ASK_AGAIN);
+        let is_old = state.asked.is_none_or(|asked| asked.elapsed() >= cloud::REST);
         match &state.capability {
             Capability::Lacks(_) if is_old => Capability::Unknown,
             known @ (Capability::Unknown | Capability::Has | Capability::Lacks(_)) => known.clone(),

@@ -24,10 +24,7 @@ pub const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 /// An object without its managedFields, and without the kind that only some answers of the apiserver have.
 fn trimmed(object: &RawValue, edit: impl FnOnce(&mut RawObject<'_>)) -> serde_json::Result<Box<RawValue>> {
     let mut object = RawObject::parse(object)?;
-    let metadata = object.get("metadata").map(ToOwned::to_owned).unwrap_or_default();
-    let mut metadata = RawObject::parse(&metadata)?;
-    metadata.remove("managedFields");
-    object.replace("metadata", raw_of(&metadata));
+    object.remove_managed_fields()?;
     object.remove("apiVersion");
     object.remove("kind");
     edit(&mut object);

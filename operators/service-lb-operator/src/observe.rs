@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use shared::api::object::Key;
 use shared::following::cache::Cache;
 use shared::following::informer::{Informer, InformerBuilder};
-use shared::transport::api_error::{ApiError, ResultExt};
+use shared::transport::api_error::ResultExt;
 use shared::working::control::Control;
 
 use crate::balancers::Balancers;
@@ -92,12 +92,12 @@ impl Reader {
         if *capability == Capability::Unknown {
             *capability = self.ask_for_capability().await?;
         } else if let Some(service) = service {
-            let whole = self.whole(service).await.context("cannot read the Service")?;
+            let whole = self.whole(service).await?;
             let found = self.balancers.get(&whole).await;
             let found = found.context("failed to check if load balancer exists before cleanup")?;
             *balancer = Answer::of(found.is_some());
         } else if let Some(told) = told {
-            let live = self.live(&told.service.metadata.key).await.context("cannot read the Service")?;
+            let live = self.live(&told.service.metadata.key).await?;
             *object = Answer::of(live.is_some_and(|live| live.metadata.uid == told.service.metadata.uid));
         }
         Ok(observed)
@@ -125,7 +125,7 @@ impl Reader {
         Ok(Cow::Owned(live.filter(is_same).map_or_else(|| service.identity(), |live| live.whole)))
     }
 
-    async fn live(&self, key: &Key) -> Result<Option<LiveService>, ApiError> {
-        self.control.get::<LiveService>(&SERVICES, key).await.unless_absent()
+    async fn live(&self, key: &Key) -> anyhow::Result<Option<LiveService>> {
+        self.control.get::<LiveService>(&SERVICES, key).await.unless_absent().context("cannot read the Service")
     }
 }

@@ -125,12 +125,11 @@ enum Aim {
 }
 
 fn aim(service: &Service, told: Option<&Told>, observed: &Observed) -> Aim {
-    if service.needs_cleanup() {
-        let reason = if service.metadata.is_being_deleted() { Reason::BeingDeleted } else { Reason::NoLongerWanted };
-        return Aim::CleanUp(reason);
-    }
-    if !service.wants_load_balancer() {
-        return told.map_or(Aim::Nothing(Reason::NotWanted), |_| Aim::CleanUp(Reason::NoLongerWanted));
+    let is_leaving = service.metadata.is_being_deleted();
+    if is_leaving || !service.wants_load_balancer() {
+        let reason = if is_leaving { Reason::BeingDeleted } else { Reason::NoLongerWanted };
+        let is_ours = told.is_some() || service.needs_cleanup();
+        return if is_ours { Aim::CleanUp(reason) } else { Aim::Nothing(Reason::NotWanted) };
     }
     let nodes = &observed.nodes;
     let ensure = |reason| Aim::Ensure { adds_finalizer: !service.has_finalizer(), reason };

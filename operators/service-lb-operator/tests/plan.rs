@@ -86,6 +86,11 @@ fn check(observed: &Observed, expected: &str) {
 }
 
 #[test]
+fn a_service_that_others_hold_while_it_is_deleted_gets_no_load_balancer() {
+    check(&observed(Some(&deleted(external()))), "nothing (it wants no load balancer of the provider)");
+}
+
+#[test]
 fn upstreams_test_sync_load_balancer_if_needed() {
     let new = |service: &ObjectBuilder| observed(Some(service));
     let ensure = "ensure the load balancer (the provider was not told about it yet)";

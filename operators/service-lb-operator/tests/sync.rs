@@ -257,6 +257,38 @@ fn a_service_that_is_deleted_while_nobody_works_leaves_no_load_balancer() {
 }
 
 #[test]
+fn addresses_that_a_restore_of_etcd_took_are_written_again() {
+    test(async {
+        let lab = Lab::new();
+        lab.server.add(&service("LoadBalancer").set(&["metadata", "finalizers"], json!([FINALIZER])));
+        let backup = lab.server.back_up();
+        let running = lab.start().await;
+        lab.is_well();
+        lab.server.restore(backup);
+        running.start_over().await;
+        running.at_rest().await;
+        lab.is_well();
+    });
+}
+
+#[test]
+fn a_provider_that_asks_for_time_before_a_deletion_gets_it() {
+    test(async {
+        let lab = Lab::with_service();
+        let running = lab.start().await;
+        // Its Service goes without the finalizer.
+        lab.edit(|service| service["metadata"]["finalizers"] = json!([]));
+        let busy = CloudError::RetryAfter { after: Duration::from_secs(40), message: "busy".to_owned() };
+        lab.cloud.on_next(Call::DeleteLoadBalancer, Fault::Fail(busy));
+        lab.server.delete(SERVICES, WEB);
+        seconds(&running, 39).await;
+        assert_eq!(lab.balancers(), ["default/web a b"]);
+        seconds(&running, 2).await;
+        lab.is_empty();
+    });
+}
+
+#[test]
 fn a_lost_answer_of_the_provider_makes_no_second_load_balancer() {
     test(async {
         let lab = Lab::with_service();

@@ -4,7 +4,7 @@
 //! Left out: IPv4 addresses in the form of IPv6 ones (`::ffff:10.0.0.0`), which are IPv6 here.
 
 use std::fmt::{self, Display};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,6 +19,22 @@ pub enum Family {
 }
 
 impl Family {
+    pub fn of(address: IpAddr) -> Self {
+        if address.is_ipv4() { Self::V4 } else { Self::V6 }
+    }
+
+    /// As `spec.ipFamilies` of a Service names it.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::V4, Self::V6].into_iter().find(|family| family.as_str() == text)
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        }
+    }
+
     /// How many bits an address has.
     pub fn bits(self) -> u8 {
         match self {
@@ -31,6 +47,18 @@ impl Family {
     fn host_bits(self, mask_size: u8) -> u128 {
         let network_bits = 128 - self.bits() + mask_size.min(self.bits());
         u128::MAX.checked_shr(u32::from(network_bits)).unwrap_or(0)
+    }
+}
+
+impl Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Family {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

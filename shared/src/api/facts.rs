@@ -53,6 +53,12 @@ impl Facts {
         exceptions: &[],
         memory: None,
     };
+
+    /// Whether it works with a cloud's provider.
+    #[must_use]
+    pub fn needs_cloud(&self) -> bool {
+        self.needed_flags.iter().any(|flag| flag.contains("{cloud}"))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

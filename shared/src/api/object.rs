@@ -97,6 +97,14 @@ pub struct ObjectReference {
     pub resource_version: ResourceVersion,
 }
 
+impl ObjectReference {
+    /// As in those of upstream's events that name no version.
+    #[must_use]
+    pub fn without_version(self) -> Self {
+        Self { resource_version: ResourceVersion::default(), ..self }
+    }
+}
+
 /// For `deserialize_with`: a field that is `null`, as Go writes an empty list or map, is as one that is absent.
 pub fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,

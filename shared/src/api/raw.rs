@@ -20,14 +20,7 @@ pub fn raw_of(value: &impl Serialize) -> Box<RawValue> {
 /// An object of the API without its managed fields, which only the apiserver reads.
 pub fn without_managed_fields(object: &RawValue) -> serde_json::Result<Box<RawValue>> {
     let mut fields = RawObject::parse(object)?;
-    let metadata = fields.get("metadata").map(|metadata| {
-        let mut metadata = RawObject::parse(metadata)?;
-        metadata.remove("managedFields");
-        Ok(raw_of(&metadata))
-    });
-    if let Some(metadata) = metadata.transpose()? {
-        fields.replace("metadata", metadata);
-    }
+    fields.remove_managed_fields()?;
     Ok(raw_of(&fields))
 }
 
@@ -48,6 +41,15 @@ impl<'a> RawObject<'a> {
     /// The value at `key`. Of several the last one counts, as in Go.
     pub fn get(&self, key: &str) -> Option<&RawValue> {
         self.0.iter().rev().find(|(candidate, _)| candidate == key).map(|(_, value)| &**value)
+    }
+
+    /// Removes the managed fields from an object of the API; only the apiserver reads them.
+    pub fn remove_managed_fields(&mut self) -> serde_json::Result<()> {
+        let Some(metadata) = self.get("metadata").map(ToOwned::to_owned) else { return Ok(()) };
+        let mut metadata = RawObject::parse(&metadata)?;
+        metadata.remove("managedFields");
+        self.replace("metadata", raw_of(&metadata));
+        Ok(())
     }
 
     pub fn remove(&mut self, key: &str) {

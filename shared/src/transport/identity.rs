@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 pub const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 /// The Kubernetes release whose behaviour this build has, and against which it was checked.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
-/// The commit of this build. Only `make build` and the like name one: a build would otherwise follow every commit.
+/// The commit of this build. `make build` and similar targets set it; a plain build does not, because each commit would
+/// rebuild everything.
 const COMMIT: Option<&str> = option_env!("OPERATORS_COMMIT");
 
 /// What `--version` says after the program's name.

@@ -66,8 +66,8 @@ impl Control {
         &self.consistency
     }
 
-    /// Refuses a write that is not the apiserver's where one of the apiserver's would be refused: of a shadow, which
-    /// notes it as `create routes.cloud node-a`, and while another replica may lead.
+    /// Refuses a write to a cloud where a write to the apiserver would be refused: in a shadow, which notes it as
+    /// `create routes.cloud node-a`, and while another replica may lead.
     pub fn allow(&self, write: Elsewhere, resource: &str, name: &str) -> Result<(), ApiError> {
         let method = match write {
             Elsewhere::Create => Method::POST,

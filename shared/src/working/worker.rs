@@ -73,7 +73,7 @@ pub trait Controller: Send + Sync + 'static {
 /// Called with the resource whose cache has not seen a key's own writes, when the key is held for it.
 pub(crate) type OnHeld = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Held for reading by each running sync of an operator, and for writing by whoever needs that none runs.
+/// Each running sync of an operator holds it for reading. Hold it for writing to keep syncs from running.
 pub(crate) type Syncing = Arc<RwLock<()>>;
 
 /// The state that the workers of one queue share.

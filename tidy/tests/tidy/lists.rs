@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use facts::Memory;
+use facts::{Facts, Memory};
 use serde_json::{Value, json};
 
 use crate::families::FAMILIES;
-use crate::operators::{HOME, rights};
+use crate::operators::{HOME, roles};
 use crate::threats;
 use crate::tree::{self, read, write};
 use crate::upstream::CONTROLLERS;
@@ -66,9 +66,7 @@ fn account(operator: &str) -> String {
 
 /// Those that need a cloud's provider are installed where there is one.
 fn without_cloud(operator: &str) -> String {
-    let needs_cloud =
-        facts::of(operator).is_some_and(|facts| facts.needed_flags.iter().any(|flag| flag.contains("{cloud}")));
-    if needs_cloud { String::new() } else { format!("  - {operator}") }
+    if facts::of(operator).is_some_and(Facts::needs_cloud) { String::new() } else { format!("  - {operator}") }
 }
 
 /// The lists of each family, in its folder.
@@ -115,10 +113,7 @@ fn port(operator: &str) -> String {
 
 /// The patches that take from an operator's roles every verb but those that change nothing, a line each.
 fn read_only(operator: &str) -> String {
-    let read = |path: String| -> Vec<Value> {
-        serde_yaml::from_multiple(&read(&path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-    };
-    let roles = rights(operator).into_iter().flat_map(read).filter(|object| object["kind"] != "RoleBinding");
+    let roles = roles(operator).into_iter().filter(|object| object["kind"] != "RoleBinding");
     roles.map(|role| read_only_role(operator, role)).collect::<Vec<String>>().join("\n")
 }
 

@@ -180,6 +180,14 @@ pub(crate) fn rights(operator: &str) -> Vec<String> {
     RIGHTS.iter().map(|name| format!("manifests/{operator}/{name}")).filter(|path| exists(path)).collect()
 }
 
+/// The roles of an operator, and their bindings.
+pub(crate) fn roles(operator: &str) -> Vec<Value> {
+    let parse = |path: String| -> Vec<Value> {
+        serde_yaml::from_multiple(&read(&path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    rights(operator).into_iter().flat_map(parse).collect()
+}
+
 /// The beginning of every operator's kustomization. More may follow, such as patches for flags of its own.
 fn kustomization(operator: &str, rights: &[String], has_policy: bool) -> String {
     let prefix = operator.strip_suffix("operator").unwrap_or(operator);

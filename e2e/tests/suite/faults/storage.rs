@@ -12,7 +12,7 @@ use e2e::apply::apply;
 use e2e::proxy::{Action, Exchange};
 use futures::future::try_join_all;
 use http::StatusCode;
-use k8s_openapi::api::core::v1::{Event, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Event, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
@@ -22,7 +22,9 @@ use super::failover::{FLAGS, hold_third_write, leader_first, wakes_in_vain};
 use super::outages::PATIENT;
 use super::{kill_at_each, on_quiet_cluster, with_operators};
 use crate::support::behind::Behind;
-use crate::support::csi::{Driver, NO_CLASS, attached, bound, claim, class, ephemeral, manage_nodes, user, volume};
+use crate::support::csi::{
+    Driver, NO_CLASS, attached, bound, claim, class, ephemeral, manage_nodes, phase, user, volume,
+};
 use crate::support::{DEADLINE, Scene, uid};
 
 const BINDER: &str = "persistentvolume-binder-operator";
@@ -43,17 +45,6 @@ const OFFERS: usize = 8;
 async fn offer(scene: &Scene, name: &str, class: &str) -> Result<()> {
     apply(&scene.client, "", &volume(name, class, "1Gi")).await?;
     phase(scene, name, "Available").await
-}
-
-async fn phase(scene: &Scene, volume: &str, expected: &str) -> Result<()> {
-    let volumes: Api<PersistentVolume> = Api::all(scene.client.clone());
-    scene
-        .wait_until(&format!("{volume} is {expected}"), DEADLINE, async || {
-            let found = volumes.get(volume).await?.status.and_then(|status| status.phase);
-            ensure!(found.as_deref() == Some(expected), "{found:?}");
-            Ok(())
-        })
-        .await
 }
 
 /// An error if a volume has two claims, a claim two volumes, or one does not know the other. Gives how many are bound.
@@ -113,7 +104,7 @@ fn a_volume_is_on_one_node_at_a_time_though_its_operator_is_killed_at_each_write
             scene,
             &mut victim,
             async |at| {
-                scene.api::<Pod>().delete(&format!("pod-{at}"), &DeleteParams::default().grace_period(0)).await?;
+                scene.delete_pod(&format!("pod-{at}")).await?;
                 scene.apply(&user(&format!("pod-{}", at + 1), "data", node(at))).await.map(drop)
             },
             async |at| attached(scene, "data", &[node(at)]).await,
@@ -142,7 +133,7 @@ async fn live(scene: &Scene, driver: &Driver, step: usize) -> Result<()> {
     }
     ensure!(each_has_its_own(scene).await? == 3, "not all of three");
     for kind in ["a", "b"] {
-        delete_pod(scene, &name(kind)).await?;
+        scene.delete_pod(&name(kind)).await?;
         scene.apply(&user(&format!("{}-moved", name(kind)), &name(kind), NODES[1])).await?;
     }
     for volume in &volumes[..2] {
@@ -154,7 +145,7 @@ async fn live(scene: &Scene, driver: &Driver, step: usize) -> Result<()> {
         scene.api::<PersistentVolumeClaim>().delete(claim, &DeleteParams::default()).await?;
     }
     for pod in &pods {
-        delete_pod(scene, pod).await?;
+        scene.delete_pod(pod).await?;
     }
     for claim in &claims {
         scene.gone::<PersistentVolumeClaim>(claim).await?;
@@ -171,10 +162,6 @@ async fn live(scene: &Scene, driver: &Driver, step: usize) -> Result<()> {
     Ok(())
 }
 
-async fn delete_pod(scene: &Scene, name: &str) -> Result<()> {
-    scene.api::<Pod>().delete(name, &DeleteParams::default().grace_period(0)).await.map(drop).context("delete a pod")
-}
-
 #[test]
 fn volumes_come_move_and_go_whatever_is_lost_refused_or_late() -> Result<()> {
     with_operators(ALL, async |scene, operators| {
@@ -183,11 +170,10 @@ fn volumes_come_move_and_go_whatever_is_lost_refused_or_late() -> Result<()> {
         class(scene, "fast", "Immediate").await?;
         live(scene, &driver, 0).await?;
         let late = Duration::from_millis(300);
-        let refuse = |status| Action::reply(status);
         let actions = [
             Action::LoseResponse,
-            refuse(StatusCode::INTERNAL_SERVER_ERROR),
-            refuse(StatusCode::CONFLICT),
+            Action::reply(StatusCode::INTERNAL_SERVER_ERROR),
+            Action::reply(StatusCode::CONFLICT),
             Action::Delay(late),
         ];
         for (step, action) in (1..).zip(&actions) {
@@ -232,14 +218,7 @@ fn a_volume_that_was_given_or_detached_is_not_given_or_attached_again_while_that
         };
         scene.wait_until("the first claim gets it", DEADLINE, given).await?;
         scene.apply(&claim("second", NO_CLASS, "1Gi")).await?;
-        scene
-            .wait_until("the second claim is told that there is none", DEADLINE, async || {
-                let told = scene.events("ProvisioningFailed").await?;
-                let is_told = told.iter().any(|event| event.involved_object.name.as_deref() == Some("second"));
-                ensure!(is_told, "{told:?}");
-                Ok(())
-            })
-            .await?;
+        scene.told_about("second", "ProvisioningFailed").await?;
         given().await?;
         binder.proxy.thaw_watches();
         bound(scene, "first").await?;
@@ -248,7 +227,7 @@ fn a_volume_that_was_given_or_detached_is_not_given_or_attached_again_while_that
         scene.apply(&user("web", "first", NODES[0])).await?;
         attached(scene, "data", &NODES[..1]).await?;
         attaching.proxy.freeze_watches("/apis/storage.k8s.io/v1/volumeattachments");
-        delete_pod(scene, "web").await?;
+        scene.delete_pod("web").await?;
         scene.apply(&user("moved", "first", NODES[1])).await?;
         let attachments: Api<VolumeAttachment> = Api::all(scene.client.clone());
         scene

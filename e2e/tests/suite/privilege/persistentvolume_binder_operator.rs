@@ -8,6 +8,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
+use crate::support::csi::phase;
 use crate::support::{DEADLINE, Scene};
 
 const PROVISIONER: &str = "binder.e2e.example";
@@ -40,8 +41,8 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     for name in ["kept", "recycled", "deleted"] {
         claims.delete(name, &DeleteParams::default()).await.context("delete a claim")?;
     }
-    phase(scene, &volumes, &kept, "Released").await?;
-    phase(scene, &volumes, &recycled, "Failed").await?;
+    phase(scene, &kept, "Released").await?;
+    phase(scene, &recycled, "Failed").await?;
     scene.gone_from(&volumes, &deleted).await?;
 
     let lost = bound(scene, "lost", "Retain").await?;
@@ -75,7 +76,7 @@ async fn bound(scene: &Scene, name: &str, policy: &str) -> Result<String> {
     let volume = format!("{}-{name}", scene.namespace);
     create(&volumes, &volume, policy).await?;
     claim(scene, name, &volume, None).await?;
-    phase(scene, &volumes, &volume, "Bound").await?;
+    phase(scene, &volume, "Bound").await?;
     scene
         .wait_until("the claim is bound", DEADLINE, async || {
             let claim: PersistentVolumeClaim = scene.fetch(name).await?;
@@ -97,16 +98,6 @@ async fn create(volumes: &Api<PersistentVolume>, volume: &str, policy: &str) -> 
     }
     let object = serde_json::from_value(json!({"metadata": {"name": volume}, "spec": spec}))?;
     volumes.create(&PostParams::default(), &object).await.map(drop).context("create a volume")
-}
-
-async fn phase(scene: &Scene, volumes: &Api<PersistentVolume>, volume: &str, expected: &str) -> Result<()> {
-    scene
-        .wait_until("the volume has its phase", DEADLINE, async || {
-            let phase = volumes.get(volume).await?.status.and_then(|status| status.phase);
-            ensure!(phase.as_deref() == Some(expected), "{volume}: {phase:?} and not {expected}");
-            Ok(())
-        })
-        .await
 }
 
 pub(super) async fn tamper(scene: &Scene) -> Result<String> {

@@ -1,12 +1,13 @@
 //! Claims of pods from a template, a template that is missing, a claim that is reserved for a pod with a node and freed
 //! after it, and a claim that goes before its pod.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use crate::support::devices::has_claim;
 use crate::support::{DEADLINE, Scene, template};
 
 const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
@@ -34,13 +35,7 @@ async fn delete_a_claim_before_its_pod(scene: &Scene) -> Result<()> {
     let mut waiting = user("waiting", &json!({"resourceClaimTemplateName": "device"}));
     waiting["metadata"]["finalizers"] = json!(["e2e.example/hold"]);
     scene.apply(&waiting).await?;
-    let claim = scene
-        .wait_until("the pod has its claim", DEADLINE, async || {
-            let status = scene.fetch::<Pod>("waiting").await?.status.unwrap_or_default();
-            let recorded = status.resource_claim_statuses.into_iter().flatten().next();
-            recorded.and_then(|recorded| recorded.resource_claim_name).context("none is recorded")
-        })
-        .await?;
+    let claim = has_claim(scene, "waiting").await?;
     let made: ResourceClaim = scene.fetch(&claim).await?;
     ensure!(made.owner_references().iter().any(|owner| owner.name == "waiting"), "{made:?}");
     scene.kubectl("delete pod/waiting --wait=false").await?;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::{protected_again, unprotect};
 use crate::support::Scene;
+use crate::support::csi::VAC_PROTECTION;
 
-const FINALIZER: &str = "kubernetes.io/vac-protection";
 const NAME: &str = "e2e-protected";
 
 /// A claim goes only without its own finalizer.
@@ -20,7 +20,7 @@ pub(super) const NEEDS: &[&str] = &["persistentvolumeclaim-protection-operator"]
 pub(super) async fn live(scene: &Scene) -> Result<()> {
     let classes: Api<VolumeAttributesClass> = Api::all(scene.client.clone());
     apply(&scene.client, "", &class(NAME)).await?;
-    protected_again(scene, &classes, NAME, FINALIZER).await?;
+    protected_again(scene, &classes, NAME, VAC_PROTECTION).await?;
     scene.apply(&claim()).await?;
     classes.delete(NAME, &DeleteParams::default()).await.map(drop).context("delete the class")?;
     let going = classes.get(NAME).await?;

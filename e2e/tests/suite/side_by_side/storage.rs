@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
-use e2e::cluster::ClusterOptions;
 use k8s_openapi::api::core::v1::{Event, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::{VolumeAttachment, VolumeAttributesClass};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
@@ -16,9 +15,12 @@ use kube::{Api, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{compare_on, mask};
-use crate::support::csi::{DRIVER, Driver, attached, bound, claim, class, ephemeral, manage_nodes, user, volume};
-use crate::support::{DEADLINE, Scene};
+use super::{compare_told, mask};
+use crate::support::Scene;
+use crate::support::csi::{
+    Driver, VAC_PROTECTION, attached, attributes_class, bound, claim, class, ephemeral, expanded, manage_nodes, named,
+    phase, user, volume,
+};
 
 const CONTROLLERS: [&str; 4] =
     ["attachdetach-controller", "ephemeral_volume", "persistentvolume-controller", "volume_expand"];
@@ -28,27 +30,12 @@ fn volumes(scene: &Scene) -> Api<PersistentVolume> {
     Api::all(scene.client.clone())
 }
 
-/// A name of its own in the cluster.
-fn named(scene: &Scene, name: &str) -> String {
-    format!("{}-{name}", scene.namespace)
-}
-
 /// Makes a volume of the class of this namespace, and waits until it can be had.
 async fn offer(scene: &Scene, name: &str, size: &str, change: impl FnOnce(&mut Value)) -> Result<()> {
     let mut object = volume(&named(scene, name), &scene.namespace, size);
     change(&mut object["spec"]);
     apply(&scene.client, "", &object).await?;
-    phase(scene, name, "Available").await
-}
-
-async fn phase(scene: &Scene, name: &str, expected: &str) -> Result<()> {
-    scene
-        .wait_until(&format!("{name} is {expected}"), DEADLINE, async || {
-            let found = volumes(scene).get(&named(scene, name)).await?.status.and_then(|status| status.phase);
-            ensure!(found.as_deref() == Some(expected), "{found:?}");
-            Ok(())
-        })
-        .await
+    phase(scene, &named(scene, name), "Available").await
 }
 
 /// Makes a claim of the class of this namespace.
@@ -56,20 +43,6 @@ async fn ask(scene: &Scene, name: &str, size: &str, change: impl FnOnce(&mut Val
     let mut object = claim(name, &scene.namespace, size);
     change(&mut object["spec"]);
     scene.apply(&object).await.map(drop)
-}
-
-/// Waits until the event about this object is there.
-async fn told(scene: &Scene, about: &str, reason: &str) -> Result<()> {
-    scene
-        .wait_until(&format!("{about} is told {reason}"), DEADLINE, async || {
-            let events = events(scene).await?;
-            let is_it = |event: &&Event| {
-                event.involved_object.name.as_deref() == Some(about) && event.reason.as_deref() == Some(reason)
-            };
-            ensure!(events.iter().any(|event| is_it(&event)), "{events:?}");
-            Ok(())
-        })
-        .await
 }
 
 async fn delete_claim(scene: &Scene, name: &str) -> Result<()> {
@@ -110,7 +83,7 @@ async fn find(scene: &Scene) -> Result<()> {
         ("waits", "WaitForFirstConsumer"),
         ("unheard", "ExternalProvisioning"),
     ] {
-        told(scene, claim, reason).await?;
+        scene.told_about(claim, reason).await?;
     }
     Ok(())
 }
@@ -137,14 +110,14 @@ async fn give_back(scene: &Scene) -> Result<()> {
     for (name, _) in &all[..4] {
         delete_claim(scene, name).await?;
     }
-    phase(scene, "kept", "Released").await?;
-    phase(scene, "recycled", "Failed").await?;
-    phase(scene, "elsewhere", "Failed").await?;
+    phase(scene, &named(scene, "kept"), "Released").await?;
+    phase(scene, &named(scene, "recycled"), "Failed").await?;
+    phase(scene, &named(scene, "elsewhere"), "Failed").await?;
     scene.gone_from(&volumes(scene), &named(scene, "deleted")).await?;
     let (name, finalizers) = (named(scene, "lost"), Patch::Merge(json!({"metadata": {"finalizers": null}})));
     volumes(scene).delete(&name, &DeleteParams::default()).await?;
     volumes(scene).patch(&name, &PatchParams::default(), &finalizers).await?;
-    told(scene, "lost", "ClaimLost").await
+    scene.told_about("lost", "ClaimLost").await
 }
 
 /// Volumes that are provisioned, expanded and given back, those of pods' own, and one that two nodes want.
@@ -158,47 +131,33 @@ async fn use_them(scene: &Scene) -> Result<()> {
     scene.gone_from(&volumes(scene), &unmade).await?;
     let grown = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
     scene.patch::<PersistentVolumeClaim>("made", &grown).await?;
-    scene
-        .wait_until("it is expanded", DEADLINE, async || {
-            let status = scene.fetch::<PersistentVolumeClaim>("made").await?.status.unwrap_or_default();
-            let size = status.capacity.and_then(|capacity| capacity.get("storage").cloned());
-            ensure!(size.as_ref().is_some_and(|size| size.0 == "2Gi"), "{size:?}");
-            Ok(())
-        })
-        .await?;
-    told(scene, "made", "ExternalExpanding").await?;
+    expanded(scene, "made").await?;
+    scene.told_about("made", "ExternalExpanding").await?;
 
     scene.apply(&user("web", "fits", NODES[0])).await?;
     attached(scene, &named(scene, "middle"), &NODES[..1]).await?;
     scene.apply(&user("other", "fits", NODES[1])).await?;
-    told(scene, "web", "SuccessfulAttachVolume").await?;
-    told(scene, "other", "FailedAttachVolume").await?;
+    scene.told_about("web", "SuccessfulAttachVolume").await?;
+    scene.told_about("other", "FailedAttachVolume").await?;
     scene.apply(&claim("clash-data", "fast", "1Gi")).await?;
     for pod in ["clash", "own"] {
         scene.apply(&ephemeral(pod, "fast", NODES[0])).await?;
     }
-    told(scene, "clash", "FailedBinding").await?;
+    scene.told_about("clash", "FailedBinding").await?;
     attached(scene, &bound(scene, "own-data").await?.name_any(), &NODES[..1]).await
 }
 
 /// What is deleted while it is used, and stays.
 async fn protect(scene: &Scene) -> Result<()> {
     let name = named(scene, "class");
-    let object = json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass", "metadata": {"name": name},
-        "driverName": DRIVER, "parameters": {"iops": "100"}});
-    apply(&scene.client, "", &object).await?;
+    attributes_class(scene, &name).await?;
     ask(scene, "with-class", "90Gi", |spec| spec["volumeAttributesClassName"] = json!(name)).await?;
     let classes: Api<VolumeAttributesClass> = Api::all(scene.client.clone());
-    scene
-        .wait_until("the class is protected", DEADLINE, async || {
-            ensure!(!classes.get(&name).await?.finalizers().is_empty(), "it is not");
-            Ok(())
-        })
-        .await?;
+    scene.protected(&classes, &name, VAC_PROTECTION).await?;
     classes.delete(&name, &DeleteParams::default()).await?;
     volumes(scene).delete(&named(scene, "small"), &DeleteParams::default()).await?;
     delete_claim(scene, "fits").await?;
-    told(scene, "with-class", "ProvisioningFailed").await
+    scene.told_about("with-class", "ProvisioningFailed").await
 }
 
 async fn live(scene: &Scene) -> Result<()> {
@@ -308,5 +267,5 @@ async fn left(scene: &Scene) -> Result<Vec<String>> {
 
 #[test]
 fn the_operators_leave_of_claims_and_volumes_what_upstream_leaves() -> Result<()> {
-    compare_on(ClusterOptions::with_controller_manager(), &live, &left, &words)
+    compare_told(&live, &left, &words)
 }

@@ -31,6 +31,8 @@ pub(crate) const IN_TREE: (&str, &str) = ("awsElasticBlockStore", "ebs.csi.aws.c
 pub(crate) const NO_CLASS: &str = "e2e-none";
 pub(crate) const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
 pub(crate) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+/// The finalizer of a VolumeAttributesClass that a claim or a volume uses.
+pub(crate) const VAC_PROTECTION: &str = "kubernetes.io/vac-protection";
 pub(crate) const RESIZER: &str = "volume.kubernetes.io/storage-resizer";
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const PROVISIONERS_FINALIZER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
@@ -311,6 +313,42 @@ pub(crate) async fn manage_nodes(scene: &Scene) -> Result<()> {
         nodes.patch(&node.name_any(), &PatchParams::default(), &managed).await.context("annotate a node")?;
     }
     Ok(())
+}
+
+/// A name for what is in no namespace, of its own in the cluster.
+pub(crate) fn named(scene: &Scene, name: &str) -> String {
+    format!("{}-{name}", scene.namespace)
+}
+
+/// Makes a VolumeAttributesClass of the driver.
+pub(crate) async fn attributes_class(scene: &Scene, name: &str) -> Result<()> {
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass", "metadata": {"name": name},
+        "driverName": DRIVER, "parameters": {"iops": "100"}});
+    apply(&scene.client, "", &class).await.map(drop)
+}
+
+/// Waits until the volume is in this phase.
+pub(crate) async fn phase(scene: &Scene, volume: &str, expected: &str) -> Result<()> {
+    let volumes: Api<PersistentVolume> = Api::all(scene.client.clone());
+    scene
+        .wait_until(&format!("{volume} is {expected}"), DEADLINE, async || {
+            let found = volumes.get(volume).await?.status.and_then(|status| status.phase);
+            ensure!(found.as_deref() == Some(expected), "{found:?}");
+            Ok(())
+        })
+        .await
+}
+
+/// Waits until the claim has 2Gi.
+pub(crate) async fn expanded(scene: &Scene, claim: &str) -> Result<()> {
+    scene
+        .wait_until(&format!("{claim} is expanded"), DEADLINE, async || {
+            let status = scene.fetch::<PersistentVolumeClaim>(claim).await?.status.unwrap_or_default();
+            let size = status.capacity.and_then(|capacity| capacity.get("storage").cloned());
+            ensure!(size.as_ref().is_some_and(|size| size.0 == "2Gi"), "{size:?}");
+            Ok(())
+        })
+        .await
 }
 
 /// Waits until the claim is bound, and its volume to it; gives the volume.

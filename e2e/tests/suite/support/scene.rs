@@ -14,7 +14,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Event, Namespace, Pod, ServiceAccount};
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
-use kube::{Api, Client, Resource};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -270,6 +270,35 @@ impl Scene {
             Ok(events)
         })
         .await
+    }
+
+    /// Waits until an event with this reason is about an object of this name.
+    pub(crate) async fn told_about(&self, name: &str, reason: &str) -> Result<()> {
+        self.wait_until(&format!("{name} is told {reason}"), DEADLINE, async || {
+            let events = self.events(reason).await?;
+            ensure!(events.iter().any(|event| event.involved_object.name.as_deref() == Some(name)), "{events:?}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until an object has the finalizer.
+    pub(crate) async fn protected<K>(&self, objects: &Api<K>, name: &str, finalizer: &str) -> Result<()>
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        self.wait_until(&format!("{} {name} is protected", K::kind(&())), DEADLINE, async || {
+            let object = objects.get(name).await?;
+            ensure!(object.finalizers().iter().any(|known| known == finalizer), "{object:?}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Deletes a pod at once, as a kubelet does after it has ended.
+    pub(crate) async fn delete_pod(&self, name: &str) -> Result<()> {
+        let at_once = DeleteParams::default().grace_period(0);
+        self.api::<Pod>().delete(name, &at_once).await.map(drop).context("delete a pod")
     }
 
     /// Starts noting what pods and ReplicaSets with these labels there are.

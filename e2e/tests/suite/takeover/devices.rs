@@ -5,13 +5,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
 use e2e::operator::upstream_controller;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -28,10 +27,6 @@ async fn versions(scene: &Scene) -> Result<Vec<String>> {
     let claims = claims.iter().map(|claim| format!("{} {:?}", claim.name_any(), claim.resource_version()));
     let pods = pods.iter().map(|pod| format!("{} {:?}", pod.name_any(), pod.resource_version()));
     Ok(claims.chain(pods).collect())
-}
-
-async fn delete_pod(scene: &Scene, name: &str) -> Result<()> {
-    scene.api::<Pod>().delete(name, &DeleteParams::default().grace_period(0)).await.map(drop).context("delete a pod")
 }
 
 /// Begins what is in its middle: a pod without a template, one without a device, one that uses a device and will have
@@ -86,7 +81,7 @@ async fn end(scene: &Scene, step: u32, waiting: &str, began: Instant) -> Result<
     let stayed = began.elapsed();
     ensure!(stayed + Duration::from_secs(1) >= TOLERATED, "it stayed for {stayed:?}");
     for kind in ["waits", "lacks", "ends"] {
-        delete_pod(scene, &name(kind)).await?;
+        scene.delete_pod(&name(kind)).await?;
     }
     scene
         .wait_until("no claim is left", DEADLINE, async || {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
 use e2e::cluster::{ClusterOptions, ControllerManager};
 use e2e::operator::upstream_controller;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{VolumeAttachment, VolumeAttributesClass};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use crate::support::attachments::{attachment_of, bound_to};
 use crate::support::csi::{
-    DRIVER, Driver, IN_TREE, NO_CLASS, PROVISIONER, RESIZER, SELECTED_NODE, attached, bound, claim, class, ephemeral,
-    manage_nodes, user, volume,
+    DRIVER, Driver, IN_TREE, NO_CLASS, PROVISIONER, RESIZER, SELECTED_NODE, VAC_PROTECTION, attached, attributes_class,
+    bound, claim, class, ephemeral, expanded, manage_nodes, named, phase, user, volume,
 };
 use crate::support::{DEADLINE, Scene, start_operators, uid, with_cluster};
 
@@ -43,17 +43,6 @@ fn classes(scene: &Scene) -> Api<VolumeAttributesClass> {
     Api::all(scene.client.clone())
 }
 
-/// A name of its own in the cluster.
-fn named(scene: &Scene, name: &str) -> String {
-    format!("{}-{name}", scene.namespace)
-}
-
-async fn attributes_class(scene: &Scene, name: &str) -> Result<()> {
-    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass", "metadata": {"name": name},
-        "driverName": DRIVER, "parameters": {"iops": "100"}});
-    apply(&scene.client, "", &class).await.map(drop)
-}
-
 /// Volumes that have nothing to gain from anybody: provisioned and attached, of a pod's own, found, released, and free.
 async fn finish(scene: &Scene) -> Result<Vec<String>> {
     scene.apply(&claim("made", "fast", "1Gi")).await?;
@@ -68,18 +57,12 @@ async fn finish(scene: &Scene) -> Result<Vec<String>> {
     scene.api::<PersistentVolumeClaim>().delete("released", &DeleteParams::default()).await?;
     scene.gone::<PersistentVolumeClaim>("released").await?;
     attributes_class(scene, &named(scene, "used")).await?;
-    scene
-        .wait_until("the class is protected", DEADLINE, async || {
-            let class = classes(scene).get(&named(scene, "used")).await?;
-            ensure!(!class.finalizers().is_empty(), "{class:?}");
-            Ok(())
-        })
-        .await?;
+    scene.protected(&classes(scene), &named(scene, "used"), VAC_PROTECTION).await?;
     for name in ["made", "own-data"] {
         attached(scene, &bound(scene, name).await?.name_any(), &NODES[..1]).await?;
     }
-    phase(scene, "released", "Released").await?;
-    phase(scene, "free", "Available").await?;
+    phase(scene, &named(scene, "released"), "Released").await?;
+    phase(scene, &named(scene, "free"), "Available").await?;
     versions(scene).await
 }
 
@@ -93,16 +76,6 @@ async fn offer(scene: &Scene, name: &str) -> Result<()> {
 async fn ask(scene: &Scene, name: &str) -> Result<()> {
     scene.apply(&claim(name, &named(scene, name), "1Gi")).await?;
     bound(scene, name).await.map(drop)
-}
-
-async fn phase(scene: &Scene, name: &str, expected: &str) -> Result<()> {
-    scene
-        .wait_until(&format!("{name} is {expected}"), DEADLINE, async || {
-            let found = volumes(scene).get(&named(scene, name)).await?.status.and_then(|status| status.phase);
-            ensure!(found.as_deref() == Some(expected), "{found:?}");
-            Ok(())
-        })
-        .await
 }
 
 /// The versions of all that concerns the volumes of this namespace: equal if nobody has written anything.
@@ -177,18 +150,12 @@ async fn begin(scene: &Scene, step: u32, driver: &Driver) -> Result<Middle> {
         annotated(scene, &name(claim), (annotation, value)).await?;
     }
     annotated(scene, &format!("{}-data", name("own")), (PROVISIONER, DRIVER)).await?;
-    scene.wait_until("the expansion is told", DEADLINE, async || told(scene, &name("growing")).await).await?;
+    scene.told_about(&name("growing"), "ExternalExpanding").await?;
     let attachments: Api<VolumeAttachment> = Api::all(scene.client.clone());
     let attachment = attachment_of(scene, &attachments, &named(scene, &name("waiting"))).await?;
     ensure!(attachment.status.as_ref().is_none_or(|status| !status.attached), "{attachment:?}");
     // What grows stays; three come and one goes.
     Ok(Middle { step, attachment: attachment.uid().context("without a uid")?, disks: driver.disks().there.len() + 2 })
-}
-
-async fn told(scene: &Scene, claim: &str) -> Result<()> {
-    let events = scene.events("ExternalExpanding").await?;
-    ensure!(events.iter().any(|event| event.involved_object.name.as_deref() == Some(claim)), "{events:?}");
-    Ok(())
 }
 
 async fn annotated(scene: &Scene, claim: &str, (annotation, value): (&str, &str)) -> Result<()> {
@@ -252,7 +219,7 @@ async fn end(scene: &Scene, Middle { step, attachment, disks: wanted }: Middle, 
 
     // The last users of what was being deleted.
     for pod in [name("leaving"), name("late"), name("waiting"), name("own")] {
-        scene.api::<Pod>().delete(&pod, &DeleteParams::default().grace_period(0)).await.context("delete a pod")?;
+        scene.delete_pod(&pod).await?;
     }
     scene.gone::<PersistentVolumeClaim>(&name("leaving")).await?;
     scene
@@ -273,7 +240,7 @@ async fn end(scene: &Scene, Middle { step, attachment, disks: wanted }: Middle, 
         scene.gone_from(&volumes(scene), volume).await?;
     }
     for half in all.iter().filter(|claim| claim.starts_with("half")) {
-        phase(scene, half, "Released").await?;
+        phase(scene, &named(scene, half), "Released").await?;
     }
     Ok(())
 }
@@ -284,17 +251,6 @@ fn absent(error: kube::Error) -> Result<()> {
     } else {
         Err(error).context("delete a claim")
     }
-}
-
-async fn expanded(scene: &Scene, claim: &str) -> Result<()> {
-    scene
-        .wait_until(&format!("{claim} is expanded"), DEADLINE, async || {
-            let status = scene.fetch::<PersistentVolumeClaim>(claim).await?.status.unwrap_or_default();
-            let size = status.capacity.and_then(|capacity| capacity.get("storage").cloned());
-            ensure!(size.as_ref().is_some_and(|size| size.0 == "2Gi"), "{size:?}");
-            Ok(())
-        })
-        .await
 }
 
 #[test]

@@ -26,7 +26,7 @@ func Listen(endpoint string) (net.Listener, error) {
 	return net.Listen("unix", path)
 }
 
-// Dial is for the driver at this socket, which need not be there yet.
+// Dial connects to the driver's socket, which need not exist yet.
 func Dial(path string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("unix://"+strings.TrimPrefix(path, "unix://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ephemeralSize is told of volumes that a pod's own spec defines, which ask for no size.
+// ephemeralSize is the reported size of inline volumes, which request none.
 const ephemeralSize = 100 << 20
 
 func (d *driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
@@ -133,7 +133,7 @@ func (d *driver) mount(v *volume, target string, readOnly bool) error {
 		return nil
 	}
 	if err := unix.Mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		// Another try must not take it for what was asked for.
+		// A retry must not accept the writable mount as read-only.
 		return errors.Join(err, unix.Unmount(target, 0))
 	}
 	return nil

@@ -12,7 +12,7 @@ use shared::api::list::list;
 use shared::controllers::endpoints::address::parse_ip;
 use shared::working::decisions::{self, LiveRead, Reasoned};
 
-use super::{AddressReason, Config, Next, Question, REST, text};
+use super::{AddressReason, Config, Next, Question, text};
 use crate::objects::LiveNode;
 use crate::observe::{Instance, Observed};
 
@@ -48,7 +48,8 @@ pub fn next_addresses(observed: &Observed, config: &Config) -> Next<AddressPlan>
             return Next::Ask(LiveRead { step: "ask about its instance", reason: Question::Addresses });
         }
         Instance::Gone => keep(None, AddressReason::Gone),
-        Instance::Known { node, metadata: _ } if node.is_uninitialized() => keep(None, AddressReason::Uninitialized),
+        // The cache may never show this state, and so enqueue nothing when it is over.
+        Instance::Known { node, metadata: _ } if node.is_uninitialized() => keep(period, AddressReason::Uninitialized),
         Instance::Known { node, metadata } => match wanted(node, &metadata.node_addresses) {
             Ok(None) => keep(period, AddressReason::Right),
             Ok(Some(addresses)) => {
@@ -60,7 +61,7 @@ pub fn next_addresses(observed: &Observed, config: &Config) -> Next<AddressPlan>
         Instance::Unsaid => keep(period, AddressReason::Unsaid),
         Instance::NotFound => keep(period, AddressReason::NotFound),
         Instance::Later { after, message } => keep(Some(*after), AddressReason::Later { message: message.clone() }),
-        Instance::NotSupported => keep(Some(REST), AddressReason::NotSupported),
+        Instance::NotSupported => keep(Some(cloud::REST), AddressReason::NotSupported),
     })
 }
 

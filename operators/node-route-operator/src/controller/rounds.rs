@@ -15,8 +15,6 @@ use crate::apply::{READY_PURPOSE, Writer};
 use crate::observe::Caches;
 use crate::plan::round::plan_round;
 
-/// How often a cloud without routes is asked again.
-const UNSUPPORTED_PERIOD: Duration = Duration::from_mins(1);
 const UNSUPPORTED_PURPOSE: &str = "the next look at what the cloud supports";
 const PURPOSE: &str = "the next round";
 
@@ -49,7 +47,7 @@ impl Controller for RoundController {
                 if caches.routes.unsupported() {
                     tracing::warn!("cloud provider does not support routes; not keeping any");
                 }
-                return Ok(Requeue::After(UNSUPPORTED_PERIOD, UNSUPPORTED_PURPOSE));
+                return Ok(Requeue::After(cloud::REST, UNSUPPORTED_PURPOSE));
             }
             ensure!(!caches.cluster_cidrs().is_empty(), "RouteController: Must specify --cluster-cidr");
         }

@@ -238,7 +238,7 @@ fn a_restored_attachment_that_a_pod_wants_is_not_deleted_again() {
         assert_eq!(server.count(DELETE), 1);
         server.restore(backup);
         running.pass(Duration::from_secs(1)).await;
-        // The nodes are listed last, so that all else is known anew beside the old memory.
+        // The nodes are listed last, so that all other caches are new while the memory is old.
         let late = server.on("watch", "nodes").times(2).answer(500, "InternalError", "etcd is not ready");
         running.start_over().await;
         assert_eq!(late.count(), 2);

@@ -4,30 +4,7 @@
 
 use std::net::IpAddr;
 
-/// IPv4 or IPv6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// Addresses of 32 bits.
-    V4,
-    /// Addresses of 128 bits.
-    V6,
-}
-
-impl Family {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::V4 => "IPv4",
-            Self::V6 => "IPv6",
-        }
-    }
-
-    const fn bits(self) -> u32 {
-        match self {
-            Self::V4 => 32,
-            Self::V6 => 128,
-        }
-    }
-}
+use shared::api::cidr::Family;
 
 /// All addresses that begin with the same bits: `10.0.0.0/24`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +26,7 @@ impl Cidr {
     pub fn parse(text: &str) -> Option<Self> {
         let (address, length) = text.split_once('/')?;
         let (family, number) = family_and_number(address.parse().ok()?);
-        let free_bits = family.bits().checked_sub(length.parse().ok()?)?;
+        let free_bits = u32::from(family.bits()).checked_sub(length.parse().ok()?)?;
         let free = !u128::MAX.checked_shl(free_bits).unwrap_or_default();
         Some(Self { family, first: number & !free, last: number | free })
     }

@@ -38,7 +38,13 @@ impl PoolsWriter {
                 self.caches.memory.give(&service.user, &[], false);
                 let gone = json!({ "type": ADDRESS_ASSIGNED, "$patch": "delete" });
                 let status = json!({ "loadBalancer": { "ingress": null }, "conditions": [gone] });
-                self.write(service, Patch::strategic(&json!({ "status": status }))).await
+                self.write(service, Patch::strategic(&json!({ "status": status }))).await?;
+                if !service.addresses.is_empty() {
+                    let lost: Vec<String> = service.addresses.iter().map(ToString::to_string).collect();
+                    let message = format!("Released {}: no address pool serves its type and class", lost.join(", "));
+                    self.ctx.event(PlannedEvent::warning(service.reference(), RELEASED_EVENT, message));
+                }
+                Ok(())
             }
             PoolsPlan::Give(plan) => {
                 self.caches.memory.give(&service.user, &plan.addresses, plan.is_waiting());
@@ -60,7 +66,9 @@ impl PoolsWriter {
         let new: Vec<String> = addresses.iter().filter(is_new).map(ToString::to_string).collect();
         let (about, from) = (service.reference(), from(&reason));
         if !lost.is_empty() {
-            let message = format!("Released {}: {reason}", list(lost));
+            // Other reasons are those of what it has now.
+            let why = if let AddressReason::Unmet(problem) = &reason { format!(": {problem}") } else { String::new() };
+            let message = format!("Released {}{why}", list(lost));
             self.ctx.event(PlannedEvent::warning(about.clone(), RELEASED_EVENT, message));
         }
         if !new.is_empty() {

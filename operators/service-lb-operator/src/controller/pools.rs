@@ -9,7 +9,7 @@ use shared::api::object::Key;
 use shared::process::run::Setup;
 use shared::working::context::ControllerContext;
 use shared::working::decisions::stage;
-use shared::working::queue::Queue;
+use shared::working::queue::{Cause, Queue};
 use shared::working::worker::{Controller, Requeue};
 
 use crate::apply::pools::PoolsWriter;
@@ -39,8 +39,12 @@ pub(super) fn set_up(config_map: &Key, setup: &mut Setup, queue: &Queue) {
     setup.watch(services);
     setup.watch(config_maps);
     setup.watch_while(namespaces, &selecting);
-    let forgetting = Arc::clone(&caches);
-    setup.on_restore(move || forgetting.memory.forget_given());
+    let (forgetting, again) = (Arc::clone(&caches), queue.clone());
+    setup.on_restore(move || {
+        forgetting.memory.forget_given();
+        // They may get what is free now.
+        forgetting.memory.waiting().iter().for_each(|key| again.add(key, Cause::Event));
+    });
     let writer = PoolsWriter { ctx: ctx.clone(), caches: Arc::clone(&caches) };
     setup.work(Arc::new(PoolsController { caches, writer, ctx }), queue, WORKERS);
 }

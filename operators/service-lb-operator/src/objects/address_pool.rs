@@ -7,13 +7,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use shared::api::cidr::Family;
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::Meta;
 use shared::api::resource::Resource;
 use shared::api::selector::{LabelSelector, Selector};
 
-use super::address_range::{AddressRange, Family};
+use super::address_range::AddressRange;
 use super::pooled_service::Request;
 
 pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "configmaps");

@@ -1,51 +1,10 @@
 //! A range of addresses of one family: `192.0.2.0/24`, `192.0.2.10-192.0.2.20` or one address.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
-    V4,
-    V6,
-}
-
-impl Family {
-    pub fn of(address: IpAddr) -> Self {
-        if address.is_ipv4() { Self::V4 } else { Self::V6 }
-    }
-
-    /// As `spec.ipFamilies` of a Service names it.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "IPv4" => Some(Self::V4),
-            "IPv6" => Some(Self::V6),
-            _ => None,
-        }
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::V4 => "IPv4",
-            Self::V6 => "IPv6",
-        }
-    }
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for Family {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
+use shared::api::cidr::Family;
 
 /// Both ends are of one family, and the first one is not behind the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The view of a Service that may get its address from a pool: what it asks for, and which addresses it has.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Deserialize;
+use shared::api::cidr::Family;
 use shared::api::condition::Condition;
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
@@ -12,7 +12,6 @@ use shared::api::object::{Key, Meta, Uid, null_as_default};
 use shared::api::time::Time;
 
 use super::SERVICES;
-use super::address_range::Family;
 
 /// The addresses that a Service wants, separated by commas.
 pub const WANTED_ADDRESSES: &str = "service.operators.local/load-balancer-ips";
@@ -43,18 +42,18 @@ pub struct PooledService {
 
 shared::view!(PooledService, SERVICES, PoolAnnotations);
 
-/// A Service as one that has addresses.
+/// The identity and the ports of a Service that has addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     pub service: Key,
     pub uid: Uid,
     pub creation: Option<Time>,
     pub ports: Box<[Port]>,
-    /// With whom it shares its addresses; nobody without it.
+    /// The rule by which it shares its addresses; none if it does not share.
     pub sharing: Option<Sharing>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
     pub protocol: Text,
     pub number: i32,
@@ -103,25 +102,6 @@ impl User {
     /// Of two Services with one address that they cannot share, the older one keeps it.
     pub fn is_older_than(&self, other: &Self) -> bool {
         (self.creation, self.uid) < (other.creation, other.uid)
-    }
-}
-
-impl Request {
-    /// Whether it wants this very address.
-    pub fn wants(&self, address: IpAddr) -> bool {
-        self.wanted.contains(&address)
-    }
-}
-
-impl fmt::Display for Port {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.protocol, self.number)
-    }
-}
-
-impl Serialize for Port {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -11,11 +11,11 @@ use std::fmt;
 use std::net::IpAddr;
 
 use serde::Serialize;
+use shared::api::cidr::Family;
 use shared::api::intern::Text;
 use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::address_pool::AddressPool;
-use crate::objects::address_range::Family;
 use crate::objects::allocations::Allocations;
 use crate::objects::pooled_service::{PooledService, Request, User};
 use crate::observe::pools::Observed;
@@ -121,7 +121,7 @@ impl<'a> Asked<'a> {
     fn plan(self) -> AddressPlan {
         let has = self.held_addresses();
         let has_lost_pool = || has.iter().any(|address| !self.is_served(*address));
-        if !self.observed.is_configured || !self.observed.knows_all_pools() && has_lost_pool() {
+        if !self.observed.knows_all_pools() && has_lost_pool() {
             return AddressPlan { addresses: has, reason: AddressReason::Unknown };
         }
         match self.best_offer(&has) {

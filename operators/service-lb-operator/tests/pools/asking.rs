@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
-use service_lb_operator::objects::address_range::Family;
 use service_lb_operator::objects::pooled_service::{
     ADDRESS_ASSIGNED, PooledService, SHARING_KEY, User, WANTED_ADDRESSES, WANTED_POOL,
 };
+use shared::api::cidr::Family;
 
 fn service(annotations: &Value, spec: &Value) -> PooledService {
     serde_json::from_value(json!({
@@ -28,7 +28,7 @@ fn a_service_asks_for_its_families_and_for_addresses_of_them() {
     let spec = json!({"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack",
                       "loadBalancerIP": "192.0.2.7"});
     let dual = asks(&json!({WANTED_POOL: "a"}), &spec);
-    assert!(dual.is_one_enough && dual.wants("192.0.2.7".parse().unwrap()));
+    assert!(dual.is_one_enough && dual.wanted.contains(&"192.0.2.7".parse().unwrap()));
     assert_eq!(dual.pool.as_deref(), Some("a"));
     let both = asks(&json!({WANTED_ADDRESSES: "2001:db8::1, 192.0.2.7"}), &json!({"ipFamilies": ["IPv4", "IPv6"]}));
     assert_eq!(both.wanted.len(), 2);

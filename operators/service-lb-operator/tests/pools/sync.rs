@@ -124,6 +124,23 @@ fn what_waits_is_told_once_and_gets_the_first_address_that_is_free() {
 }
 
 #[test]
+fn a_service_that_moves_to_other_addresses_is_told_that_the_old_ones_are_released() {
+    test(async {
+        let server = Server::new();
+        server.add(&two_addresses());
+        server.add(&service("a"));
+        let running = start_at_rest::<ServiceLbOperator>(&server, &FLAGS).await;
+        server.change("configmaps", "kube-system/address-pools", |config_map| {
+            config_map["data"]["small"] = json!(r#"{"addresses": ["198.51.100.1"]}"#);
+        });
+        running.at_rest().await;
+        assert_eq!(status(&server, "a"), "198.51.100.1 True Assigned");
+        // Time stands still here, and so the next event has the name of this one.
+        assert_eq!(server.events()[1..], ["Warning AddressReleased: Released 192.0.2.1"]);
+    });
+}
+
+#[test]
 fn a_wrong_pool_is_told_and_its_services_keep_their_addresses() {
     test(async {
         let server = Server::new();

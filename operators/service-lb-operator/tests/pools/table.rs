@@ -197,6 +197,13 @@ fn a_pool_that_cannot_be_read_takes_no_address_away() {
 }
 
 #[test]
+fn a_service_is_told_that_no_pool_serves_it_while_the_config_map_is_missing() {
+    let mut world = World::new(&[]);
+    world.is_configured = false;
+    assert_eq!(give(&mut world, "web", service()), "no address (no address pool serves this class and namespace)");
+}
+
+#[test]
 fn a_service_that_is_no_load_balancer_any_more_loses_its_condition() {
     let mut world = World::new(&[("a", pool(&["192.0.2.1"]))]);
     let mut former = service();

@@ -1,4 +1,4 @@
-//! The brake of those that delete the pods of nodes: its units are nodes.
+//! The brake of operators that delete Nodes or their pods; its units are nodes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::working::context::ControllerContext;
 use crate::working::worker::Requeue;
 
 const GROUP: &str = "nodes";
-/// How many nodes may lose their pods at once at least.
+/// The least number of nodes that may be affected at once.
 const LEAST: usize = 10;
 
 impl Brake<Text> {

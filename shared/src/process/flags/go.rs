@@ -46,7 +46,7 @@ fn unit_nanos(unit: &str) -> Option<u128> {
 }
 
 impl GoDuration {
-    /// Reads a period: with none between two rounds an operator would never rest.
+    /// Parses a period. Zero is refused: an operator would loop without a pause.
     pub fn positive(text: &str) -> Result<Self, String> {
         let period: Self = text.parse().map_err(|error: GoValueError| error.to_string())?;
         if period.0.is_zero() { Err(format!("must be greater than 0, but got {period}")) } else { Ok(period) }

@@ -1,10 +1,10 @@
 //! One refused write, as RBAC and people call it.
 //!
-//! Left out: query parameters, which name only the manager of an apply, and names that a path has to escape: they are
-//! shown as they are sent.
+//! Left out: query parameters, which name only the manager of an apply.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method};
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::working::control::review::ACCESS_REVIEWS;
@@ -85,7 +85,7 @@ impl Write {
                 object: if name.is_empty() {
                     unnamed(namespace, &created_name(method, body))
                 } else {
-                    of(namespace, name)
+                    of(namespace, &percent_decode_str(name).decode_utf8_lossy())
                 },
             },
             object_path: object_path.unwrap_or(path).to_owned(),
@@ -170,6 +170,12 @@ mod tests {
         let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/a";
         let applied = format!("{role}?fieldManager=m&force=true");
         check(&Method::PATCH, &applied, "{}", "patch clusterroles.rbac.authorization.k8s.io a", role);
+    }
+
+    #[test]
+    fn a_name_is_read_without_its_escapes() {
+        let route = "/apis/cloud/v1/routes/10.0.0.0%2F24";
+        check(&Method::DELETE, route, "", "delete routes.cloud 10.0.0.0/24", route);
     }
 
     #[test]

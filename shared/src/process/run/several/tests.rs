@@ -334,7 +334,6 @@ fn connect_after(server: &Apiserver, told: watch::Receiver<bool>) -> Connect {
     })
 }
 
-/// A labeller that panics when it is told.
 /// A labeller that panics whenever it has started and `told` is done.
 fn declare_with_panic<F: Future<Output = ()> + Send + 'static>(
     names: Names,
