@@ -12,6 +12,7 @@
 mod autoscaling;
 mod bad_input;
 mod batch;
+mod clouds;
 mod cluster;
 mod cold;
 mod deployment;
