@@ -14,6 +14,7 @@ mod autoscaling;
 mod bad_input;
 mod batch;
 mod chart;
+mod clouds;
 mod cluster;
 mod cold;
 mod deployment;
