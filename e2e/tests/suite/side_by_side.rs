@@ -7,6 +7,7 @@
 mod autoscaling;
 pub(crate) mod batch;
 mod daemonset;
+mod devices;
 mod disruption;
 mod identity;
 mod nodes;
@@ -239,7 +240,7 @@ fn compare_told(
         scene.cluster.stop_controller_manager().await?;
         // Now, for who starts may tell again of what it finds.
         let told_by_upstream = told(&upstream).await?;
-        assert!(told_by_upstream.len() > 10, "{told_by_upstream:?}");
+        assert!(told_by_upstream.len() > 3, "{told_by_upstream:?}");
         scene
             .cluster
             .start_controller_manager(ControllerManager::without(operators().map(upstream_controller)))
@@ -249,7 +250,7 @@ fn compare_told(
         live(&ours).await?;
 
         let expected = left(&upstream).await?;
-        assert!(expected.len() > 10, "{expected:?}");
+        assert!(expected.len() > 5, "{expected:?}");
         scene
             .wait_until("the same objects are left", DEADLINE, async || {
                 let found = left(&ours).await?;

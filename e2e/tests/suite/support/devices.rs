@@ -55,10 +55,27 @@ pub(crate) async fn claim_template(scene: &Scene, name: &str, tolerated: Duratio
     scene.apply(&template).await.map(drop)
 }
 
+/// A claim of this device that belongs to no pod.
+pub(crate) fn claim_of(name: &str, device: &str) -> Value {
+    json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name},
+        "spec": claim_spec(device, Duration::ZERO)})
+}
+
 /// A pod with a claim from the template of this name.
 pub(crate) async fn user(scene: &Scene, name: &str, of_template: &str) -> Result<()> {
+    with_claim(scene, name, &json!({"resourceClaimTemplateName": of_template})).await
+}
+
+/// A pod with this claim.
+pub(crate) async fn sharing(scene: &Scene, name: &str, claim: &str) -> Result<()> {
+    with_claim(scene, name, &json!({"resourceClaimName": claim})).await
+}
+
+async fn with_claim(scene: &Scene, name: &str, claim: &Value) -> Result<()> {
     let mut spec = template(name)["spec"].clone();
-    spec["resourceClaims"] = json!([{"name": "device", "resourceClaimTemplateName": of_template}]);
+    let mut entry = claim.clone();
+    entry["name"] = json!("device");
+    spec["resourceClaims"] = json!([entry]);
     let metadata = json!({"name": name, "labels": {"app": name}});
     scene.apply(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})).await.map(drop)
 }
