@@ -225,16 +225,17 @@ fn compare(
     of_controllers: &[&str],
 ) -> Result<()> {
     let told = async |scene: &Scene| events(scene, of_controllers).await;
-    compare_told(live, left, &told)
+    compare_on(ClusterOptions::with_controller_manager(), live, left, &told)
 }
 
-/// As [`compare`], with the words in which `told` gives the events.
-fn compare_told(
+/// As [`compare`], on a cluster of these options, and with the words in which `told` gives the events.
+fn compare_on(
+    options: ClusterOptions,
     live: &impl AsyncFn(&Scene) -> Result<()>,
     left: &impl AsyncFn(&Scene) -> Result<Vec<String>>,
     told: &impl AsyncFn(&Scene) -> Result<Vec<String>>,
 ) -> Result<()> {
-    with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
+    with_cluster(options, async |scene| {
         let upstream = scene.beside("upstream").await?;
         live(&upstream).await?;
         scene.cluster.stop_controller_manager().await?;

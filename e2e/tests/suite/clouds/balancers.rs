@@ -15,14 +15,17 @@ const OPERATOR: &str = "service-lb-operator";
 /// How much later one of two processes sees Services.
 const LATE: Duration = Duration::from_millis(300);
 
-/// A Service from its creation to its end; something goes wrong after each change, and it ends well all the same.
+/// A Service from its creation to its end; something is prepared before each change and goes wrong after it, and it ends
+/// well all the same.
 async fn live(
     scene: &Scene,
     cloud: &ScriptedCloud,
     name: &str,
+    prepare: impl Fn(Change) -> Result<()>,
     mut strike: impl AsyncFnMut(Change) -> Result<()>,
 ) -> Result<()> {
     for change in [Change::Created, Change::Edited, Change::Deleted] {
+        prepare(change)?;
         match change {
             Change::Created => drop(scene.apply(&balanced(name, 80)).await?),
             Change::Edited => {
@@ -53,6 +56,16 @@ enum Change {
     Deleted,
 }
 
+impl Change {
+    /// What it asks of the cloud.
+    fn call(self) -> Call {
+        match self {
+            Self::Created | Self::Edited => Call::EnsureLoadBalancer,
+            Self::Deleted => Call::DeleteLoadBalancer,
+        }
+    }
+}
+
 /// The finalizer is added, the status written and the finalizer taken away: each of them happens or not, and the operator
 /// is killed before it learns that.
 #[test]
@@ -62,13 +75,19 @@ fn an_operator_killed_at_each_write_makes_and_deletes_one_balancer() -> Result<(
             let gate = Gate::new();
             victim.proxy.add(nth_work(if happens { gate.after() } else { gate.before() }, write));
             let name = format!("web-{write}-{happens}");
-            live(scene, cloud, &name, async |change| {
-                tokio::select! {
-                    () = gate.reached() => {}
-                    done = settled(scene, cloud, &name, change) => done?,
-                }
-                if gate.is_reached() { victim.kill_and_restart() } else { Ok(()) }
-            })
+            live(
+                scene,
+                cloud,
+                &name,
+                |_| Ok(()),
+                async |change| {
+                    tokio::select! {
+                        () = gate.reached() => {}
+                        done = settled(scene, cloud, &name, change) => done?,
+                    }
+                    if gate.is_reached() { victim.kill_and_restart() } else { Ok(()) }
+                },
+            )
             .await?;
             ensure!(gate.is_reached(), "a life with less than {write} writes");
         }
@@ -81,19 +100,14 @@ fn an_operator_killed_at_each_call_makes_and_deletes_one_balancer() -> Result<()
     with_operator(OPERATOR, &[], async |scene, cloud, mut victim| {
         for has_worked in [false, true] {
             let name = format!("web-{has_worked}");
-            cloud.add(hold(Call::EnsureLoadBalancer, has_worked))?;
-            live(scene, cloud, &name, async |change| {
+            let prepare = |change: Change| cloud.add(hold(change.call(), has_worked));
+            live(scene, cloud, &name, prepare, async |change| {
                 struck(scene, cloud).await?;
                 if has_worked && change == Change::Created {
                     made(scene, cloud).await?;
                 }
                 victim.kill_and_restart()?;
-                cloud.clear()?;
-                match change {
-                    Change::Created => cloud.add(hold(Call::EnsureLoadBalancer, has_worked)),
-                    Change::Edited => cloud.add(hold(Call::DeleteLoadBalancer, has_worked)),
-                    Change::Deleted => Ok(()),
-                }
+                cloud.clear()
             })
             .await?;
         }
@@ -120,7 +134,7 @@ fn lost_answers_and_refusals_make_no_second_balancer_and_leave_none_behind() -> 
             for call in [Call::EnsureLoadBalancer, Call::DeleteLoadBalancer] {
                 cloud.add(Fault::new(call, action.clone()))?;
             }
-            live(scene, cloud, name, async |_| Ok(())).await?;
+            live(scene, cloud, name, |_| Ok(()), async |_| Ok(())).await?;
             struck(scene, cloud).await?;
             cloud.clear()?;
         }
@@ -132,13 +146,8 @@ fn lost_answers_and_refusals_make_no_second_balancer_and_leave_none_behind() -> 
 fn a_provider_that_dies_in_the_middle_is_asked_again_once_it_is_back() -> Result<()> {
     with_operator(OPERATOR, &[], async |scene, cloud, _operator| {
         for (name, action) in [("before", Action::DieBefore), ("after", Action::DieAfter)] {
-            cloud.add(Fault::new(Call::EnsureLoadBalancer, action.clone()))?;
-            live(scene, cloud, name, async |change| {
-                match change {
-                    Change::Created => {}
-                    Change::Edited => return cloud.add(Fault::new(Call::DeleteLoadBalancer, action.clone())),
-                    Change::Deleted => {}
-                }
+            let prepare = |change: Change| cloud.add(Fault::new(change.call(), action.clone()));
+            live(scene, cloud, name, prepare, async |_| {
                 cloud.died().await?;
                 cloud.restart().await
             })
@@ -155,7 +164,7 @@ fn a_provider_that_answers_yesterdays_state_keeps_no_balancer_without_a_service(
     with_operator(OPERATOR, &[], async |scene, cloud, _operator| {
         cloud.keep_yesterday()?;
         cloud.add(Fault::new(Call::GetLoadBalancer, Action::Yesterday).always())?;
-        live(scene, cloud, "web", async |_| Ok(())).await
+        live(scene, cloud, "web", |_| Ok(()), async |_| Ok(())).await
     })
 }
 
@@ -165,7 +174,7 @@ fn two_processes_at_work_leave_one_balancer_and_in_the_end_none() -> Result<()> 
         let late = Behind::start(scene, OPERATOR, "late", &[]).await?;
         ensure!(late.proxy.delay_watches("**/services", LATE) > 0, "the late one does not follow Services");
         for number in 0..5 {
-            live(scene, cloud, &format!("web-{number}"), async |_| Ok(())).await?;
+            live(scene, cloud, &format!("web-{number}"), |_| Ok(()), async |_| Ok(())).await?;
         }
         ensure!(!first.work().is_empty() && !late.work().is_empty(), "only one was at work");
         Ok(())

@@ -20,9 +20,9 @@ fn api(scene: &Scene) -> Api<Node> {
     Api::all(scene.client.clone())
 }
 
-/// Creates a node with this range for its pods.
+/// Creates a node with a range of `--cluster-cidr` for its pods.
 async fn create(scene: &Scene, number: u8) -> Result<String> {
-    let (name, cidr) = (format!("routed-{number}"), format!("10.244.{number}.0/24"));
+    let (name, cidr) = (format!("routed-{number}"), format!("10.127.{number}.0/24"));
     let node = json!({"metadata": {"name": name}, "spec": {"podCIDR": cidr, "podCIDRs": [cidr]}});
     api(scene).create(&PostParams::default(), &serde_json::from_value(node)?).await?;
     Ok(name)

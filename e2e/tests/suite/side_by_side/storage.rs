@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
+use e2e::cluster::ClusterOptions;
 use k8s_openapi::api::core::v1::{Event, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::{VolumeAttachment, VolumeAttributesClass};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
@@ -15,7 +16,7 @@ use kube::{Api, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{compare_told, mask};
+use super::{compare_on, mask};
 use crate::support::Scene;
 use crate::support::csi::{
     Driver, VAC_PROTECTION, attached, attributes_class, bound, claim, class, ephemeral, expanded, manage_nodes, named,
@@ -267,5 +268,5 @@ async fn left(scene: &Scene) -> Result<Vec<String>> {
 
 #[test]
 fn the_operators_leave_of_claims_and_volumes_what_upstream_leaves() -> Result<()> {
-    compare_told(&live, &left, &words)
+    compare_on(ClusterOptions::with_controller_manager(), &live, &left, &words)
 }
