@@ -21,9 +21,9 @@ fn complaint(lack: Lack) -> &'static str {
 }
 
 /// The page and the heading about shadows, and the link to it from an operator's page.
-const SHADOW_PAGE: &str = "docs/operating.md";
+const SHADOW_PAGE: &str = "docs/handing-over.md";
 const SHADOW_HEADING: &str = "\n## Shadow: what would a takeover change?\n";
-const SHADOW_LINK: &str = "](../../docs/operating.md#shadow-what-would-a-takeover-change)";
+const SHADOW_LINK: &str = "](../../docs/handing-over.md#shadow-what-would-a-takeover-change)";
 
 /// The files of an operator, and the shared rooms that it takes as they are.
 fn rooms(operator: &str) -> Vec<File> {

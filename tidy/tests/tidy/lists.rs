@@ -47,7 +47,7 @@ const LISTS: [List; 9] = [
         line: port,
     },
     List {
-        path: "docs/operating.md",
+        path: "docs/sizing.md",
         after: "| operator | keeps | bytes of each | request | limit |\n|---|---|---|---|---|",
         line: memory,
     },
