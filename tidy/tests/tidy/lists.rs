@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use facts::{Facts, Memory};
 use serde_json::{Value, json};
 
+use crate::differences;
 use crate::families::FAMILIES;
 use crate::operators::{HOME, roles};
 use crate::threats;
@@ -22,7 +23,7 @@ struct List {
     line: fn(&str) -> String,
 }
 
-const LISTS: [List; 9] = [
+const LISTS: [List; 10] = [
     List {
         path: "all-in-one/Cargo.toml",
         after: "# The operators, one line each; `make lists` writes them.",
@@ -56,6 +57,7 @@ const LISTS: [List; 9] = [
         after: "| operator | reaches | a stranger could | reads | writes |\n|---|---|---|---|---|",
         line: threats::row,
     },
+    List { path: "docs/differences.md", after: "| operator | difference |\n|---|---|", line: differences::rows },
 ];
 
 const ACCOUNTS: &str = "      # The accounts; `make lists` writes them.";

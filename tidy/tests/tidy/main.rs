@@ -10,6 +10,7 @@ mod alerts;
 mod answers;
 mod code;
 mod crates;
+mod differences;
 mod families;
 mod imports;
 mod lists;
