@@ -11,6 +11,7 @@ mod answers;
 mod code;
 mod crates;
 mod differences;
+mod examples;
 mod families;
 mod imports;
 mod lists;

@@ -1,27 +1,59 @@
 //! Rules on pages for people and on values that stand in several places, such as versions: links lead somewhere, targets
 //! and modules that are named exist.
 
+use std::collections::BTreeSet;
+
+use crate::differences::slug;
 use crate::tree::{self, File, exists, read};
 
-fn pages() -> Vec<File> {
+/// The pages for people.
+pub(crate) fn pages() -> Vec<File> {
     let top = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"]
         .map(str::to_owned)
         .into_iter();
     let top = top.map(|path| File { text: read(&path), path });
-    let below = ["docs", "operators", "manifests"].iter().flat_map(|folder| tree::files(folder, ".md"));
+    let below = ["docs", "operators", "manifests", "providers"].iter().flat_map(|folder| tree::files(folder, ".md"));
     top.chain(below).collect()
 }
 
-/// Links to files of the project that are not there.
-fn check_links(file: &File, exists: impl Fn(&str) -> bool) -> Vec<String> {
-    let folder = file.path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+/// The links of a page to files of the project, as paths from the root with an anchor, which may be empty.
+fn links(file: &File) -> Vec<(String, &str)> {
     let targets = file.text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    let local = targets.filter(|target| !target.contains("://") && !target.starts_with('#'));
-    let dead = local.filter(|target| {
-        let path = target.split('#').next().unwrap_or_default();
-        !exists(&format!("{folder}{path}"))
+    let local = targets.filter(|target| !target.contains("://"));
+    let resolve = |target| {
+        let (path, anchor) = str::split_once(target, '#').unwrap_or((target, ""));
+        if path.is_empty() {
+            return (file.path.clone(), anchor);
+        }
+        let mut parts: Vec<&str> = file.path.split('/').collect();
+        parts.truncate(parts.len().saturating_sub(1));
+        for part in path.split('/') {
+            if part == ".." {
+                parts.truncate(parts.len().saturating_sub(1));
+            } else {
+                parts.push(part);
+            }
+        }
+        (parts.join("/"), anchor)
+    };
+    local.map(resolve).collect()
+}
+
+/// The anchors of a page: one for each heading, outside of code.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let text = page.split("\n```").step_by(2);
+    let headings = text.flat_map(str::lines).filter(|line| line.starts_with('#'));
+    headings.map(|line| slug(line.trim_start_matches('#'))).collect()
+}
+
+/// Links to files or headings of the project that are not there. `read` gives the text of a file.
+fn check_links(file: &File, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let dead = links(file).into_iter().filter(|(path, anchor)| match read(path) {
+        None => true,
+        Some(text) => !anchor.is_empty() && !anchors(&text).contains(*anchor),
     });
-    dead.map(|target| format!("{}: links to {target}, which is not there", file.path)).collect()
+    let named = |(path, anchor): (String, &str)| if anchor.is_empty() { path } else { format!("{path}#{anchor}") };
+    dead.map(|link| format!("{}: links to {}, which is not there", file.path, named(link))).collect()
 }
 
 /// Targets of make that the page names in code, and make does not know.
@@ -44,7 +76,9 @@ fn after<'a>(text: &'a str, before: &str) -> &'a str {
 
 #[test]
 fn links_lead_somewhere() {
-    crate::none(pages().iter().flat_map(|page| check_links(page, exists)));
+    // Folders have no text.
+    let read = |path: &str| exists(path).then(|| if tree::is_a(path, "md") { read(path) } else { String::new() });
+    crate::none(pages().iter().flat_map(|page| check_links(page, read)));
 }
 
 #[test]
@@ -81,9 +115,14 @@ fn the_images_are_of_this_version_and_built_by_this_rust() {
 #[test]
 fn each_rule_fires() {
     let page = |text: &str| File { path: "docs/a.md".to_owned(), text: text.to_owned() };
-    let there = |path: &str| path == "docs/b.md";
-    assert!(check_links(&page("[b](b.md), [c](b.md#c), [d](https://d), [e](#e)"), there).is_empty());
-    assert_eq!(check_links(&page("[c](c.md)"), there), ["docs/a.md: links to c.md, which is not there"]);
+    let there = |path: &str| {
+        (path == "docs/b.md" || path == "docs/a.md").then(|| "# B\n\n## C d?\n\n```\n# x\n```\n".to_owned())
+    };
+    assert!(check_links(&page("[b](b.md), [c](../docs/b.md#c-d), [d](https://d), [e](#b)"), there).is_empty());
+    for (link, dead) in [("c.md", "docs/c.md"), ("b.md#x", "docs/b.md#x"), ("#e", "docs/a.md#e"), ("../b.md", "b.md")] {
+        let expected = format!("docs/a.md: links to {dead}, which is not there");
+        assert_eq!(check_links(&page(&format!("[c]({link})")), there), [expected]);
+    }
     let makefile = "\nrun: needs\n";
     assert!(check_targets(&page("`make run`, and how to make images\n"), makefile).is_empty());
     assert_eq!(

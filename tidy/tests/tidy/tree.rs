@@ -27,6 +27,11 @@ pub(crate) fn exists(path: &str) -> bool {
     root().join(path).exists()
 }
 
+/// Whether a file's name ends with a dot and this.
+pub(crate) fn is_a(path: &str, extension: &str) -> bool {
+    Path::new(path).extension().is_some_and(|found| found == extension)
+}
+
 /// The names in a folder, sorted; folders end with `/`. A folder that isn't there is empty.
 pub(crate) fn list(folder: &str) -> Vec<String> {
     let Ok(entries) = fs::read_dir(root().join(folder)) else { return Vec::new() };
