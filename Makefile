@@ -29,6 +29,8 @@ CARGO_CYCLONEDX_VERSION := 0.5.9
 CARGO_CYCLONEDX    := $(TOOLS)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION)/bin/cargo-cyclonedx
 CARGO_FUZZ_VERSION := 0.13.2
 CARGO_FUZZ         := $(TOOLS)/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
+MDBOOK_VERSION     := 0.5.4
+MDBOOK             := $(TOOLS)/mdbook-$(MDBOOK_VERSION)/bin/mdbook
 
 # The readers of bytes that others write, and for how long each is fuzzed.
 READERS      := $(shell sed -n 's/^ *Reader { name: "\([a-z-]*\)", read: [a-z_]*, .*/\1/p' shared/src/testing/readers.rs) cron
@@ -92,7 +94,7 @@ test: needs lint unit doc deny e2e ## Everything that CI checks
 	@echo "make test: everything passed"
 
 .PHONY: test-all
-test-all: test e2e-minutes images audit ## `make test`, e2e tests that wait for minutes, every image, and known vulnerabilities: longer than always would do
+test-all: test e2e-minutes images site audit ## `make test`, e2e tests that wait for minutes, every image, the site, and known vulnerabilities: longer than always would do
 	@echo "make test-all: everything passed"
 
 .PHONY: lint
@@ -286,6 +288,10 @@ release-manifests: build-tools ## The Helm chart and one YAML file per form in d
 	$(call pack,$(RELEASE)/kubernetes-operators-$(VERSION:v%=%).tgz,$(RELEASE)/chart,kubernetes-operators)
 	rm -rf $(RELEASE)/chart
 
+.PHONY: site
+site: $(MDBOOK) ## The pages as a site in dist/site, with every link checked
+	scripts/site.sh $(MDBOOK) $(DIST)/site
+
 .PHONY: build-e2e
 build-e2e:
 	cargo build $(AS_TESTED) --bin e2e --bin $(ALL_IN_ONE)
@@ -320,6 +326,9 @@ $(CARGO_DENY):
 
 $(CARGO_CYCLONEDX):
 	cargo install cargo-cyclonedx --debug --locked --version $(CARGO_CYCLONEDX_VERSION) --root $(dir $(@D))
+
+$(MDBOOK):
+	cargo install mdbook --debug --locked --no-default-features --features search --version $(MDBOOK_VERSION) --root $(dir $(@D))
 
 $(CARGO_FUZZ):
 	cargo install cargo-fuzz --debug --locked --version $(CARGO_FUZZ_VERSION) --root $(dir $(@D))

@@ -23,7 +23,7 @@ struct List {
     line: fn(&str) -> String,
 }
 
-const LISTS: [List; 10] = [
+const LISTS: [List; 11] = [
     List {
         path: "all-in-one/Cargo.toml",
         after: "# The operators, one line each; `make lists` writes them.",
@@ -58,6 +58,11 @@ const LISTS: [List; 10] = [
         line: threats::row,
     },
     List { path: "docs/differences.md", after: "| operator | difference |\n|---|---|", line: differences::rows },
+    List {
+        path: "docs/SUMMARY.md",
+        after: "- [Operators](operators.md)",
+        line: |operator| format!("  - [{operator}](../operators/{operator}/README.md)"),
+    },
 ];
 
 const ACCOUNTS: &str = "      # The accounts; `make lists` writes them.";

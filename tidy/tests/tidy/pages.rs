@@ -56,6 +56,22 @@ fn check_links(file: &File, read: impl Fn(&str) -> Option<String>) -> Vec<String
     dead.map(|link| format!("{}: links to {}, which is not there", file.path, named(link))).collect()
 }
 
+/// The site has every page below `docs` and each page to which one of its pages links.
+fn check_site(summary: &File, pages: &[File]) -> Vec<String> {
+    let listed: BTreeSet<String> = links(summary).into_iter().map(|(path, _)| path).collect();
+    let wanted = pages.iter().filter(|page| page.path.starts_with("docs/") && page.path != summary.path);
+    let unlisted = wanted.filter(|page| !listed.contains(&page.path));
+    let mut complaints: Vec<String> =
+        unlisted.map(|page| format!("{}: does not list {}", summary.path, page.path)).collect();
+    for page in pages.iter().filter(|page| listed.contains(&page.path)) {
+        let outside = links(page).into_iter().map(|(path, _)| path);
+        let outside = outside.filter(|path| (tree::is_a(path, "md") || !path.contains('.')) && !listed.contains(path));
+        let outside = outside.filter(|path| path != "LICENSE");
+        complaints.extend(outside.map(|path| format!("{}: links to {path}, which the site lacks", page.path)));
+    }
+    complaints
+}
+
 /// Targets of make that the page names in code, and make does not know.
 fn check_targets(file: &File, makefile: &str) -> Vec<String> {
     let named = file.text.split("make ").skip(1).filter_map(|rest| {
@@ -79,6 +95,12 @@ fn links_lead_somewhere() {
     // Folders have no text.
     let read = |path: &str| exists(path).then(|| if tree::is_a(path, "md") { read(path) } else { String::new() });
     crate::none(pages().iter().flat_map(|page| check_links(page, read)));
+}
+
+#[test]
+fn the_site_has_every_page() {
+    let summary = File { path: "docs/SUMMARY.md".to_owned(), text: read("docs/SUMMARY.md") };
+    crate::none(check_site(&summary, &pages()));
 }
 
 #[test]
@@ -123,6 +145,11 @@ fn each_rule_fires() {
         let expected = format!("docs/a.md: links to {dead}, which is not there");
         assert_eq!(check_links(&page(&format!("[c]({link})")), there), [expected]);
     }
+    let summary = |text: &str| File { path: "docs/SUMMARY.md".to_owned(), text: text.to_owned() };
+    let pages = [page("[b](../B.md), [l](../LICENSE), [p](p.proto)")];
+    assert!(check_site(&summary("[a](a.md), [b](../B.md)"), &pages).is_empty());
+    assert_eq!(check_site(&summary("[a](a.md)"), &pages), ["docs/a.md: links to B.md, which the site lacks"]);
+    assert_eq!(check_site(&summary(""), &pages), ["docs/SUMMARY.md: does not list docs/a.md"]);
     let makefile = "\nrun: needs\n";
     assert!(check_targets(&page("`make run`, and how to make images\n"), makefile).is_empty());
     assert_eq!(
