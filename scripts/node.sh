@@ -113,17 +113,20 @@ start() {
 # end_controller_manager: the node's own, which is no pod.
 end_controller_manager() { kill "$(cat "$(dirname "$KUBECONFIG")/kcm.pid")"; }
 
-# run_static_pod IMAGE PROGRAM: kubeadm's static pod of kube-controller-manager with only image and program changed, and with
-# $GATES if they are given, and a kubelet that reads static pods. Files are in a folder of the node's, and the range of Services is that of this node.
+# run_static_pod IMAGE PROGRAM [FLAG...]: kubeadm's static pod of kube-controller-manager with only image and program changed,
+# and with these flags, and a kubelet that reads static pods. Files are in a folder of the node's, and the range of Services
+# is that of this node.
 run_static_pod() {
-  local manifest=all-in-one/src/command_line/tests/kubeadm.yaml parts
+  local manifest=all-in-one/src/command_line/tests/kubeadm.yaml parts flags
+  flags=$(printf '\\n    - %s' "${@:3}")
+  [ $# -gt 2 ] || flags=
   parts=$(dirname "$KUBECONFIG")
   mkdir -p "$parts/kubernetes/pki" "$parts/static-pods"
   cp "$parts"/pki/{ca.crt,ca.key,sa.key} "$parts/kubernetes/pki/"
   cp "$parts/pki/ca.crt" "$parts/kubernetes/pki/front-proxy-ca.crt"
   cp "$parts/kcm.kubeconfig" "$parts/kubernetes/controller-manager.conf"
   sed -e "s#/etc/kubernetes#$parts/kubernetes#" -e 's#10.96.0.0/12#10.0.0.0/16#' \
-    -e "s#^    - kube-controller-manager\$#    - $2${GATES:+\n    - --feature-gates=$GATES}#" -e "s#image: .*#image: $1#" \
+    -e "s#^    - kube-controller-manager\$#    - $2$flags#" -e "s#image: .*#image: $1#" \
     "$manifest" >"$parts/static-pods/kube-controller-manager.yaml"
   case " ${kubelet_command[*]:-} " in
   *--pod-manifest-path=*) ;;
@@ -145,13 +148,13 @@ no_static_pod() { [ -z "$(system get pods --selector component=kube-controller-m
 # image_of_all: the name of the image that has all operators.
 image_of_all() { sed -n 's/^ *image: //p' manifests/one-process/static-pod.yaml; }
 
-# start_one_process: a node where one process is in the place of kube-controller-manager.
+# start_one_process [FLAG...]: a node where one process with these flags is in the place of kube-controller-manager.
 start_one_process() {
   up '*'
   end_controller_manager
   "$realnode" load dist/images/operators.tar >/dev/null
   kubectl apply -k manifests/one-process/accounts >/dev/null
-  run_static_pod "$(image_of_all)" /operator
+  run_static_pod "$(image_of_all)" /operator "$@"
   step "one process holds the Lease of kube-controller-manager"
 }
 

@@ -9,6 +9,7 @@
 #   NODES=3 for two more nodes, as realnode-further-node.sh starts them
 #   SKIP=..., PROCESSES=...      for those, as conformance.sh has them
 #   STORAGE=1 for a CSI driver with snapshots and a default StorageClass, as csi.sh has them, which tests of storage need
+#   ADDRESSES=198.51.100.0/24 for Services of type LoadBalancer, from this range, by service-lb-operator's address pools
 #   GATES=A=true,B=true for features that are off by default, and all beta APIs
 #   APIS=resource.k8s.io/v1alpha3=true,... for more versions of APIs
 #   METRICS_SERVER=path/to/metrics-server, built already; otherwise it is found or built, if horizontal-pod-autoscaler-operator
@@ -31,6 +32,7 @@ for program in go kubectl buildah busybox bash nc.openbsd curl wget nsenter ipta
   command -v "$program" >/dev/null || fail "missing: $program"
 done
 
+address_pools=--address-pools=kube-system/address-pools
 case ${NODES:=1} in [1-9]) ;; *) fail "there can be 1 to 9 nodes, not $NODES" ;; esac
 # From localhost containerd pulls without TLS.
 tests=localhost:5000
@@ -168,10 +170,17 @@ refuse_services() {
     iptables "$1" "$chain" --destination "$services" --jump REJECT
   done
 }
+# Services of type LoadBalancer get addresses of this range. kube-proxy translates them, and has to be asked: without a route
+# a packet never comes as far.
+add_addresses() {
+  ip route replace "$ADDRESSES" dev cni0
+  system create configmap address-pools --from-literal "tests={\"addresses\": [\"$ADDRESSES\"], \"loadBalancerClass\": \"\"}" >/dev/null
+}
 leave() {
   local number
   [ -z "${follower:-}" ] || kill "$follower" || true
   refuse_services --delete || true
+  [ -z "${ADDRESSES:-}" ] || ip route delete "$ADDRESSES" || true
   for number in $(further); do scripts/realnode-further-node.sh "$number" down || true; done
   finish "$1"
 }
@@ -221,6 +230,7 @@ equip() {
       ;;
     resourceclaim-operator) give_gates "$operator" DRAWorkloadResourceClaims ;;
     device-taint-eviction-operator) give_gates "$operator" DRADeviceTaintRules DRAWorkloadResourceClaims ;;
+    service-lb-operator) give "$operator" -- "$address_pools" ;;
     node-ipam-operator) give "$operator" -- --allocate-node-cidrs=true --cluster-cidr=10.244.0.0/16 ;;
     esac
   done
@@ -290,7 +300,7 @@ if [ -n "${SHADOWS:-}" ]; then
   start_shadows "$@"
   token=$(system create token operators-viewer --duration 4h)
 elif [ -n "${ONE_PROCESS:-}" ]; then
-  start_one_process
+  start_one_process ${GATES:+"--feature-gates=$GATES"} ${ADDRESSES:+"$address_pools"}
 else
   start "$@"
 fi
@@ -305,6 +315,7 @@ published=$(dirname "$KUBECONFIG")/registry
 services=$(kubectl get servicecidr kubernetes --output 'jsonpath={.spec.cidrs[0]}')
 trap 'leave $?' EXIT
 refuse_services --insert
+[ -z "${ADDRESSES:-}" ] || add_addresses
 add_nodes
 load_images
 serve_images

@@ -24,6 +24,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry};
+use tokio::time::{Instant, sleep_until};
 
 use crate::following::followed::Followed;
 use crate::transport::client::RequestObserver;
@@ -35,6 +36,9 @@ use controllers::Controllers;
 
 /// The content type of [`Metrics::to_text`], by which Prometheus chooses its parser.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Rare enough that an idle operator stays idle.
+const LAG_PERIOD: Duration = Duration::from_secs(5);
 
 /// One label: upstream's `name`, or `resource`, which only the operators have.
 type Label = [(&'static str, &'static str); 1];
@@ -116,6 +120,7 @@ impl Metrics {
             retries: families.queue_retries.get_or_create_owned(&label),
             waited: families.queue_waited.get_or_create_owned(&label),
             worked: families.queue_worked.get_or_create_owned(&label),
+            wrote: families.event_to_write.get_or_create_owned(&label),
         }
     }
 
@@ -141,6 +146,16 @@ impl Metrics {
         read: impl Fn() -> Vec<ControllerState> + Send + Sync + 'static,
     ) {
         self.register_collector(Controllers::new(manager, read));
+    }
+
+    /// Measures how late the event loop of the controller is, for as long as this is polled.
+    pub(crate) async fn measure_lag(self) {
+        let lag = self.families().event_loop_lag.get_or_create_owned(&[("name", self.controller)]);
+        loop {
+            let due = Instant::now() + LAG_PERIOD;
+            sleep_until(due).await;
+            lag.observe(due.elapsed().as_secs_f64());
+        }
     }
 
     /// The metrics of the client for the apiserver at this host (and port).
@@ -265,6 +280,11 @@ impl MetricConstructor<Histogram> for QueueBuckets {
     }
 }
 
+const EVENT_TO_WRITE_BUCKETS: Buckets =
+    Buckets(&[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]);
+
+const LAG_BUCKETS: Buckets = Buckets(&[0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0]);
+
 const REQUEST_BUCKETS: Buckets = Buckets(&[0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0]);
 
 /// Names and help texts: staging/src/k8s.io/component-base/metrics/prometheus/{workqueue,restclient}/metrics.go and
@@ -280,6 +300,8 @@ struct Families {
     leader_status: Family<Label, Gauge>,
     leader_slow_path: Family<Label, Counter>,
     events: Family<Label, Counter>,
+    event_to_write: Family<Label, Histogram, Buckets>,
+    event_loop_lag: Family<Label, Histogram, Buckets>,
 }
 
 impl Default for Families {
@@ -295,6 +317,8 @@ impl Default for Families {
             leader_status: Family::default(),
             leader_slow_path: Family::default(),
             events: Family::default(),
+            event_to_write: Family::new_with_constructor(EVENT_TO_WRITE_BUCKETS),
+            event_loop_lag: Family::new_with_constructor(LAG_BUCKETS),
         }
     }
 }
@@ -312,6 +336,8 @@ impl Families {
             leader_status,
             leader_slow_path,
             events,
+            event_to_write,
+            event_loop_lag,
         } = self;
         registry.register("workqueue_adds", "Total number of adds handled by workqueue", queue_adds.clone());
         registry.register("workqueue_depth", "Current depth of workqueue", queue_depth.clone());
@@ -333,6 +359,10 @@ impl Families {
         let help = "Number of events, partitioned by what became of them: posted, filtered (as spam), dropped (the \
                     queue was full), or failed";
         registry.register("events", help, events.clone());
+        let help = "Time in seconds from an event to the first accepted write of the sync that it led to, by workqueue";
+        registry.register("event_to_write_duration_seconds", help, event_to_write.clone());
+        let help = "How much later in seconds than it was due a timer of the operator's event loop fired";
+        registry.register("event_loop_lag_seconds", help, event_loop_lag.clone());
     }
 }
 
@@ -342,6 +372,7 @@ pub struct QueueMetrics {
     retries: Counter,
     waited: Histogram,
     worked: Histogram,
+    wrote: Histogram,
 }
 
 impl Observer for QueueMetrics {
@@ -363,6 +394,10 @@ impl Observer for QueueMetrics {
 
     fn retried(&self) {
         self.retries.inc();
+    }
+
+    fn wrote(&self, after: Duration) {
+        self.wrote.observe(after.as_secs_f64());
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::api::explain::{Decision, Failure, Outcome, Stage, Version};
 use crate::api::intern::Text;
@@ -54,18 +55,24 @@ pub struct Trigger {
     pub object: Key,
     /// Its version after the change.
     pub version: ResourceVersion,
+    pub seen: Instant,
 }
 
 impl Trigger {
     /// The change that made this state of an object.
     pub(crate) fn of<T: Kind>(object: &T) -> Self {
         let meta = object.meta();
-        Self { resource: T::STATIC_RESOURCE, object: meta.key.clone(), version: meta.resource_version }
+        Self {
+            resource: T::STATIC_RESOURCE,
+            object: meta.key.clone(),
+            version: meta.resource_version,
+            seen: Instant::now(),
+        }
     }
 }
 
 impl From<&Trigger> for Version {
-    fn from(Trigger { resource, object, version }: &Trigger) -> Self {
+    fn from(Trigger { resource, object, version, seen: _ }: &Trigger) -> Self {
         Self { resource: resource.to_string(), object: object.to_string(), version: version.0 }
     }
 }

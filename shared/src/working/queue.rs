@@ -67,6 +67,8 @@ pub trait Observer: Send + Sync {
     fn worked(&self, took: Duration);
     /// A key is retried after a failure.
     fn retried(&self);
+    /// The first write of a sync was accepted, this long after the event that led to the sync.
+    fn wrote(&self, after: Duration);
 }
 
 /// How the sync of a key ended.
@@ -119,6 +121,8 @@ struct State {
     edits: VecDeque<Key>,
     events: VecDeque<Key>,
     edits_in_a_row: u32,
+    /// When a sync ended last.
+    ended: Option<Instant>,
     timers: BTreeSet<(Instant, Key)>,
 }
 
@@ -289,6 +293,10 @@ impl Queue {
     /// The change that led to the running sync of this key.
     pub(crate) fn trigger(&self, key: &Key) -> Option<Trigger> {
         self.state().keys.get(key)?.processing.as_ref()?.trigger.clone()
+    }
+
+    pub(crate) fn wrote(&self, after: Duration) {
+        self.observe(|observer| observer.wrote(after));
     }
 
     /// The keys being processed, and for how long: for `unfinished_work_seconds` and
@@ -481,6 +489,7 @@ impl State {
             return Finished::default();
         };
         let dirty = entry.dirty.take();
+        self.ended = Some(now);
         if how == Finish::Again {
             let first = SyncRequest { cause: Cause::Event, trigger };
             let queued = self.add(key, dirty.map_or(first.clone(), |later| first.or(later)), now);

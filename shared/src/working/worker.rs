@@ -132,7 +132,7 @@ impl<C: Controller> Work<C> {
         let attempt = queue.failures(key) + 1;
         decisions.begin(clock.now(), key, queue.trigger(key));
         let syncing = AssertUnwindSafe(controller.sync(key)).catch_unwind();
-        let outcome = in_sync(queue.name(), key, attempt, syncing).await;
+        let outcome = in_sync(queue, key, attempt, syncing).await;
         let finish = match outcome {
             Ok(Ok(requeue)) => {
                 decisions.finish(key, Ok(()));

@@ -176,13 +176,26 @@ async fn work(
     common: Option<Common>,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
-    let Setup { flags, client, informers, progress, followed, on_restore, queues, syncing, starters, workers, .. } =
-        setup;
+    let Setup {
+        flags,
+        client,
+        metrics,
+        informers,
+        progress,
+        followed,
+        on_restore,
+        queues,
+        syncing,
+        starters,
+        workers,
+        ..
+    } = setup;
     let shutdown_limit = flags.controller_shutdown_timeout.0;
     let tried = elector.as_ref().map(Elector::tried);
     let mut following: JoinSet<_> =
         informers.into_iter().map(|informer| after_first_try(common.clone(), tried.clone(), informer)).collect();
     following.spawn(client.clone().probe().map(Ok));
+    following.spawn(metrics.measure_lag().map(Ok));
     following.spawn(retry_after_returns(client.came_back(), queues.clone()).map(Ok));
     let start_over = StartOver { followed: followed.clone(), on_restore, queues: queues.clone(), syncing };
     match &elector {

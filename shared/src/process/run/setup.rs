@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::mem::replace;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -334,12 +335,26 @@ impl Setup {
     pub(super) fn declare(&mut self, declare: impl FnOnce(&mut Self)) {
         declare(self);
         self.metrics.watch_informers(self.followed.clone());
+        let queues = self.queues.clone();
+        self.checks.add(&[Probe::Livez, Probe::Healthz], "workers", move || queues.iter().try_for_each(works));
         if let Some(shadow) = self.shadow.clone() {
             let queues = self.queues.clone();
             // Last, because the queues have all keys by then.
             self.at_start(move || shadow.started(&queues));
         }
     }
+}
+
+/// A sync ends within seconds, or within some minutes with the apiserver away: every request has a deadline.
+const STALLED: Duration = Duration::from_mins(5);
+
+/// Whether the workers of a queue get anything done.
+fn works(queue: &Queue) -> Result<(), String> {
+    let (stalled, name) = (queue.stalled(), queue.name());
+    if stalled < STALLED {
+        return Ok(());
+    }
+    Err(format!("keys of the queue {name} wait, and no sync has ended for {} s", stalled.as_secs()))
 }
 
 /// Whether an informer has listed; afterwards a watch that fails for a while is no reason to take a replica away.

@@ -140,7 +140,7 @@ where
         }
         running::running(|sync| {
             let key = reader.quoted(&sync.key.to_string());
-            let all = [("queue", reader.quoted(sync.queue)), ("key", key), ("attempt", sync.attempt.to_string())];
+            let all = [("queue", reader.quoted(sync.queue())), ("key", key), ("attempt", sync.attempt.to_string())];
             for (name, value) in all {
                 reader.add_outer(name, value);
             }

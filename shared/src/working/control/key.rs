@@ -21,6 +21,7 @@ use crate::api::url::with_query;
 use crate::transport::api_error::{ApiError, Status};
 use crate::transport::client::Accept;
 use crate::working::consistency::Write;
+use crate::working::worker::running::wrote;
 
 /// Writes for one key, and reads as its [`Control`] does.
 #[derive(Clone, Copy)]
@@ -46,6 +47,7 @@ impl KeyControl<'_> {
     }
 
     fn record(&self, resource: &Resource, write: Write<'_>) {
+        wrote();
         self.control.decisions.wrote(self.key, resource, write.object, write.version);
         self.control.consistency.record(self.key, self.uid, resource, write);
     }
@@ -72,6 +74,7 @@ impl KeyControl<'_> {
         let path = resource.object_path(key.namespace(), key.name(), "");
         let deleted: Deleted = self.control.client.delete(&path, Accept::Metadata, json(options)).await?;
         let version = deleted.metadata.resource_version;
+        wrote();
         if version != ResourceVersion::default() {
             self.record(resource, Write { object: key, version, created_with: None });
         }
@@ -85,7 +88,11 @@ impl KeyControl<'_> {
         let path = PODS.object_path(key.namespace(), key.name(), "eviction");
         let status: Status = self.control.client.create(&path, Accept::Object, json(&Eviction::of(key, uid))).await?;
         // The server refuses a pod of several budgets by an answer of success with a failure in it.
-        if status.code < 400 { Ok(()) } else { Err(ApiError::Status(Box::new(status))) }
+        if status.code >= 400 {
+            return Err(ApiError::Status(Box::new(status)));
+        }
+        wrote();
+        Ok(())
     }
 
     /// PATCH of the object with this uid and, if the preconditions have a version, in exactly this state.

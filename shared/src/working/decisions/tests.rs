@@ -116,7 +116,7 @@ fn a_failure_says_why_and_another_decision_starts_anew() {
 fn a_record_says_what_led_to_it_and_what_it_wrote() {
     const RESOURCE: &Resource = &PODS;
     let decisions = Decisions::default();
-    let cause = Trigger { resource: RESOURCE, object: key("web-a"), version: ResourceVersion(7) };
+    let cause = Trigger { resource: RESOURCE, object: key("web-a"), version: ResourceVersion(7), seen: Instant::now() };
     decisions.begin(at(0), &key("web"), Some(cause));
     decisions.record(at(0), &key("web"), &Plan("create 6"));
     for version in 8..14 {

@@ -51,6 +51,14 @@ impl Queue {
         }
     }
 
+    /// How long keys have waited while no sync ended.
+    pub(crate) fn stalled(&self) -> Duration {
+        let (state, now) = (self.state(), Instant::now());
+        let first = [state.edits.front(), state.events.front()].into_iter().flatten();
+        let since = first.filter_map(|key| Some(state.keys.get(key)?.queued.as_ref()?.since)).min();
+        since.map_or(Duration::ZERO, |since| now - state.ended.map_or(since, |ended| ended.max(since)))
+    }
+
     pub(crate) fn summary(&self) -> Summary {
         let (state, now) = (self.state(), Instant::now());
         let since = state.keys.values().filter_map(|entry| entry.queued.as_ref()).map(|queued| queued.since);

@@ -85,6 +85,24 @@ impl Observer for Counts {
     fn retried(&self) {
         self.0[1].fetch_add(1, Ordering::Relaxed);
     }
+    fn wrote(&self, _: Duration) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_is_stalled_while_keys_wait_and_no_sync_ends() {
+    let (queue, seconds) = (queue(), Duration::from_secs);
+    queue.add(&key("a"), Cause::Event);
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    pass(60_000).await;
+    assert_eq!(queue.stalled(), Duration::ZERO, "no key waits");
+    queue.add(&key("b"), Cause::Event);
+    pass(30_000).await;
+    queue.add(&key("c"), Cause::Edit);
+    pass(30_000).await;
+    assert_eq!(queue.stalled(), seconds(60));
+    queue.finish(&key("a"), Finish::Done);
+    pass(1_000).await;
+    assert_eq!(queue.stalled(), seconds(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -454,8 +472,13 @@ async fn what_has_failed_is_tried_again_within_the_window_and_what_was_delayed_o
 #[tokio::test(start_paused = true)]
 async fn a_key_says_what_it_waits_for_and_what_led_to_its_sync() {
     const RESOURCE: &Resource = &PODS;
-    let trigger =
-        |name: &str, version| Trigger { resource: RESOURCE, object: key(name), version: ResourceVersion(version) };
+    let seen = Instant::now();
+    let trigger = |name: &str, version| Trigger {
+        resource: RESOURCE,
+        object: key(name),
+        version: ResourceVersion(version),
+        seen,
+    };
     let backoff = Backoff { first: Duration::from_secs(7), max: Duration::from_secs(30) };
     let queue = started(Queue::new("test", backoff, None));
     assert_eq!((queue.standing(&key("a")), queue.summary()), (Standing::default(), Summary::default()));
@@ -492,7 +515,8 @@ async fn a_key_says_what_it_waits_for_and_what_led_to_its_sync() {
 #[tokio::test(start_paused = true)]
 async fn a_change_that_comes_while_its_key_waits_is_what_led_to_the_next_sync() {
     const RESOURCE: &Resource = &PODS;
-    let trigger = |version| Trigger { resource: RESOURCE, object: key("pod"), version: ResourceVersion(version) };
+    let seen = Instant::now();
+    let trigger = |version| Trigger { resource: RESOURCE, object: key("pod"), version: ResourceVersion(version), seen };
     let queue = started(Queue::new("test", Backoff::default(), None));
     let (rest, delay) = (Duration::from_millis(100), Duration::from_secs(1));
 

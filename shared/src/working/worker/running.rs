@@ -1,8 +1,12 @@
 //! The running sync: log lines and traces name its queue, its key and its attempt.
 
+use std::cell::Cell;
+
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::api::object::Key;
+use crate::working::queue::Queue;
 
 tokio::task_local! {
     static SYNC: Running;
@@ -10,23 +14,94 @@ tokio::task_local! {
 
 /// A running sync, as log lines and traces name it.
 pub(crate) struct Running {
-    pub(crate) queue: &'static str,
+    queue: Queue,
     pub(crate) key: Key,
     pub(crate) attempt: u32,
+    /// When the event that led to it was seen; none once a write was accepted.
+    unanswered: Cell<Option<Instant>>,
+}
+
+impl Running {
+    pub(crate) fn queue(&self) -> &'static str {
+        self.queue.name()
+    }
 }
 
 pub(crate) fn in_sync<F: Future>(
-    queue: &'static str,
+    queue: &Queue,
     key: &Key,
     attempt: u32,
     syncing: F,
 ) -> impl Future<Output = F::Output> + use<F> {
-    let span = tracing::info_span!("sync", queue, %key, attempt);
-    SYNC.scope(Running { queue, key: key.clone(), attempt }, syncing.instrument(span))
+    let span = tracing::info_span!("sync", queue = queue.name(), %key, attempt);
+    let unanswered = Cell::new(queue.trigger(key).map(|trigger| trigger.seen));
+    SYNC.scope(Running { queue: queue.clone(), key: key.clone(), attempt, unanswered }, syncing.instrument(span))
+}
+
+/// Tells the queue of a sync's first write how long after the event it was accepted.
+pub(crate) fn wrote() {
+    running(|sync| {
+        if let Some(seen) = sync.unanswered.take() {
+            sync.queue.wrote(seen.elapsed());
+        }
+    });
 }
 
 /// Give the running sync to `look`, if there is one.
 pub(crate) fn running(look: impl FnOnce(&Running)) {
     // Outside of a sync there is none to give.
     let _ = SYNC.try_with(look);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::api::object::ResourceVersion;
+    use crate::api::resource::{PODS, Resource};
+    use crate::working::decisions::Trigger;
+    use crate::working::queue::{Backoff, Cause, Observer};
+
+    const RESOURCE: &Resource = &PODS;
+
+    #[derive(Clone, Default)]
+    struct Writes(Arc<Mutex<Vec<Duration>>>);
+
+    impl Observer for Writes {
+        fn added(&self) {}
+        fn depth(&self, _: usize) {}
+        fn dequeued(&self, _: Duration) {}
+        fn worked(&self, _: Duration) {}
+        fn retried(&self) {}
+        fn wrote(&self, after: Duration) {
+            self.0.lock().unwrap().push(after);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_write_of_a_sync_is_timed_from_the_event_that_led_to_it() {
+        let writes = Writes::default();
+        let queue = Queue::new("test", Backoff::default(), Some(Box::new(writes.clone())));
+        Queue::start(std::slice::from_ref(&queue), || {});
+        let pass = |seconds| tokio::time::advance(Duration::from_secs(seconds));
+        let key = Key::new("ns", "a");
+        let trigger =
+            Trigger { resource: RESOURCE, object: key.clone(), version: ResourceVersion(1), seen: Instant::now() };
+        pass(1).await;
+        queue.add_for(&key, Cause::Event, trigger);
+        queue.add(&Key::new("ns", "at a time of its own"), Cause::Event);
+        pass(2).await;
+        for _ in 0..2 {
+            let key = queue.next().await.unwrap();
+            let syncing = async {
+                pass(4).await;
+                wrote();
+                wrote();
+            };
+            in_sync(&queue, &key, 1, syncing).await;
+        }
+        assert_eq!(*writes.0.lock().unwrap(), [Duration::from_secs(7)]);
+    }
 }
