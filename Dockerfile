@@ -17,7 +17,7 @@ COPY $OPERATOR /operator
 FROM rust:1.95.0-bookworm AS build
 ARG OPERATOR
 # For --version: --build-arg COMMIT=$(git rev-parse --short=12 HEAD)
-ARG COMMIT
+ARG COMMIT=
 WORKDIR /source
 COPY . .
 RUN make build PROGRAMS="$OPERATOR" COMMIT="$COMMIT" && mv "dist/bin/$OPERATOR" /operator

@@ -170,17 +170,23 @@ refuse_services() {
     iptables "$1" "$chain" --destination "$services" --jump REJECT
   done
 }
-# Services of type LoadBalancer get addresses of this range. kube-proxy translates them, and has to be asked: without a route
-# a packet never comes as far.
+# Services of type LoadBalancer get addresses of this range, which kube-proxy translates on the way to cni0. The tests run on
+# a node, and one of them refuses clients while it accepts those on the same node: so they come from an address of their own.
+client=203.0.113.1
 add_addresses() {
-  ip route replace "$ADDRESSES" dev cni0
+  ip address replace "$client/32" dev lo
+  ip route replace "$ADDRESSES" dev cni0 src "$client"
   system create configmap address-pools --from-literal "tests={\"addresses\": [\"$ADDRESSES\"], \"loadBalancerClass\": \"\"}" >/dev/null
+}
+delete_addresses() {
+  ip route delete "$ADDRESSES"
+  ip address delete "$client/32" dev lo
 }
 leave() {
   local number
   [ -z "${follower:-}" ] || kill "$follower" || true
   refuse_services --delete || true
-  [ -z "${ADDRESSES:-}" ] || ip route delete "$ADDRESSES" || true
+  [ -z "${ADDRESSES:-}" ] || delete_addresses || true
   for number in $(further); do scripts/realnode-further-node.sh "$number" down || true; done
   finish "$1"
 }
