@@ -34,6 +34,8 @@ pub struct Ground {
     pub nodes: Vec<(String, String)>,
     /// The annotations of Services, such as those that choose a kind of load balancer.
     pub annotations: Vec<(String, String)>,
+    /// `--concurrent-service-syncs` of service-lb-operator.
+    pub concurrent_services: usize,
     /// Destinations of which the cloud has no route.
     pub route_cidrs: Vec<String>,
 }
@@ -51,6 +53,8 @@ pub enum Verdict {
 enum Needs {
     Nothing,
     LoadBalancers,
+    /// Load balancers, of which several are changed at a time.
+    ManyLoadBalancers,
     Instances,
     /// Instances, and a node that has one.
     Node,
@@ -72,7 +76,7 @@ const CHECKS: &[(Needs, &str, Check)] = &[
     (Needs::LoadBalancers, "Ensure can be repeated after its deadline", |bench| Box::pin(bench.ensured_late())),
     (Needs::LoadBalancers, "Update can be repeated", |bench| Box::pin(bench.updated_balancer())),
     (Needs::LoadBalancers, "another uid is another load balancer", |bench| Box::pin(bench.other_uid())),
-    (Needs::LoadBalancers, "Ensure and Delete work for many at a time", |bench| Box::pin(bench.many_balancers())),
+    (Needs::ManyLoadBalancers, "Ensure and Delete work for many at a time", |bench| Box::pin(bench.many_balancers())),
     (Needs::Instances, "an instance that does not exist is not found", |bench| Box::pin(bench.absent_instance())),
     (Needs::Instances, "a Node that is no JSON fails alone", |bench| Box::pin(bench.broken_node())),
     (Needs::Node, "an instance exists, and is asked for by its ID", |bench| Box::pin(bench.known_instance())),
@@ -106,12 +110,20 @@ fn lacking(needs: Needs, info: Option<&Info>, ground: &Ground) -> Option<&'stati
         return (needs != Needs::Nothing).then_some("the provider does not say what it can do");
     };
     match needs {
-        Needs::LoadBalancers if !info.load_balancers => Some("the provider has no load balancers"),
+        Needs::LoadBalancers | Needs::ManyLoadBalancers if !info.load_balancers => {
+            Some("the provider has no load balancers")
+        }
+        Needs::ManyLoadBalancers if ground.concurrent_services < 2 => Some("one Service is synced at a time"),
         Needs::Instances | Needs::Node if !info.instances => Some("the provider has no instances"),
         Needs::Routes if !info.routes => Some("the provider has no routes"),
         Needs::Node | Needs::Routes if ground.nodes.is_empty() => Some("no node is given"),
         Needs::Routes if ground.route_cidrs.is_empty() => Some("no destination of a route is given"),
-        Needs::Nothing | Needs::LoadBalancers | Needs::Instances | Needs::Node | Needs::Routes => None,
+        Needs::Nothing
+        | Needs::LoadBalancers
+        | Needs::ManyLoadBalancers
+        | Needs::Instances
+        | Needs::Node
+        | Needs::Routes => None,
     }
 }
 
@@ -137,7 +149,7 @@ impl Bench<'_> {
         &self.ground.cluster
     }
 
-    /// A Service with a field that no provider knows.
+    /// A Service with the apiserver's defaults, a node port of its own, and a field that no provider knows.
     fn service(&self, number: u64) -> Result<Box<RawValue>, String> {
         let annotations: serde_json::Map<String, Value> =
             self.ground.annotations.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
@@ -152,7 +164,17 @@ impl Bench<'_> {
             },
             "spec": {
                 "type": "LoadBalancer",
-                "ports": [{ "name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080, "nodePort": 30080 }],
+                "clusterIP": "10.96.0.10",
+                "clusterIPs": ["10.96.0.10"],
+                "ipFamilies": ["IPv4"],
+                "ipFamilyPolicy": "SingleStack",
+                "sessionAffinity": "None",
+                "internalTrafficPolicy": "Cluster",
+                "externalTrafficPolicy": "Cluster",
+                "allocateLoadBalancerNodePorts": true,
+                "ports": [
+                    { "name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080, "nodePort": 30080 + number },
+                ],
                 "fieldOfTheFuture": { "a": [1] },
             },
             "status": { "loadBalancer": {} },
@@ -203,7 +225,10 @@ impl Bench<'_> {
         act: F,
     ) -> Result<(), String> {
         let done = act.await;
-        let deleted = join_all(services.iter().map(|service| self.delete(service))).await;
+        let mut deleted = Vec::new();
+        for together in services.chunks(self.ground.concurrent_services.max(1)) {
+            deleted.extend(join_all(together.iter().map(|service| self.delete(service))).await);
+        }
         done.and(deleted.into_iter().collect())
     }
 
@@ -303,7 +328,8 @@ impl Bench<'_> {
     }
 
     async fn many_balancers(&self) -> Result<(), String> {
-        let services: Vec<_> = (8..).take(AT_ONCE).map(|number| self.service(number)).collect::<Result<_, _>>()?;
+        let services: Vec<_> =
+            (8..).take(self.ground.concurrent_services).map(|number| self.service(number)).collect::<Result<_, _>>()?;
         let services: Vec<&RawValue> = services.iter().map(|service| &**service).collect();
         let act = async {
             let ensured: Vec<Value> = join_all(services.iter().map(|service| self.ensure(service)))

@@ -18,6 +18,7 @@ fn ground() -> Ground {
         cluster: "c".to_owned(),
         nodes: vec![("node-1".to_owned(), "test://1".to_owned())],
         annotations: vec![("example.com/kind".to_owned(), "network".to_owned())],
+        concurrent_services: 5,
         route_cidrs: vec!["10.254.0.0/24".to_owned(), "10.254.1.0/24".to_owned()],
     }
 }
@@ -206,7 +207,13 @@ async fn a_provider_that_keeps_the_contract_passes() {
     let instance = Instance { provider_id: "test://1".to_owned(), metadata: Some(metadata), ..Instance::default() };
     cloud.world(|world| world.instances.insert("node-1".to_owned(), instance));
     let endpoint: Endpoint = cloud.flag().split_once('=').unwrap().1.parse().unwrap();
-    assert_eq!(complaints(&Client::new(&endpoint), &ground()).await, Vec::<String>::new());
+    let client = Client::new(&endpoint);
+    assert_eq!(complaints(&client, &ground()).await, Vec::<String>::new());
+    let one_at_a_time = Ground { concurrent_services: 1, ..ground() };
+    assert_eq!(
+        complaints(&client, &one_at_a_time).await,
+        ["Ensure and Delete work for many at a time: skipped, one Service is synced at a time"]
+    );
     // Nothing is left behind.
     cloud.world(|world| assert!(world.balancers.is_empty() && world.routes.is_empty(), "{world:?}"));
 }

@@ -24,7 +24,11 @@ struct Flags {
     /// An annotation of the Services; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     annotation: Vec<String>,
-    /// Destinations of which the cloud has no route.
+    /// How many load balancers are changed at the same time, as service-lb-operator's flag says.
+    #[arg(long, default_value_t = 5, value_name = "NUMBER")]
+    concurrent_service_syncs: usize,
+    /// Destinations of which the cloud has no route, outside of the cluster's CIDRs: node-route-operator deletes routes
+    /// inside them.
     #[arg(
         long,
         value_delimiter = ',',
@@ -36,7 +40,7 @@ struct Flags {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let Flags { provider, cluster, node, annotation, route_cidrs } = Flags::parse();
+    let Flags { provider, cluster, node, annotation, concurrent_service_syncs, route_cidrs } = Flags::parse();
     let endpoint = match provider.required_endpoint() {
         Ok(endpoint) => endpoint,
         Err(wrong) => {
@@ -52,6 +56,7 @@ async fn main() -> ExitCode {
         cluster: cluster.cluster_name,
         nodes: node.iter().map(pair).collect(),
         annotations: annotation.iter().map(pair).collect(),
+        concurrent_services: concurrent_service_syncs,
         route_cidrs,
     };
     // A reader that has gone ends nothing: what was made is still deleted.

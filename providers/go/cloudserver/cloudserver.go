@@ -71,7 +71,8 @@ type instanceMetadata struct {
 // New returns a server of the provider, which has been initialized.
 func New(cloud cloudprovider.Interface, options ...grpc.ServerOption) *grpc.Server {
 	options = append(options, grpc.MaxRecvMsgSize(MaxMessageSize), grpc.MaxSendMsgSize(MaxMessageSize))
-	server := grpc.NewServer(append(options, grpc.ChainUnaryInterceptor(withReasons))...)
+	turns := &turns{running: map[string]chan struct{}{}}
+	server := grpc.NewServer(append(options, grpc.ChainUnaryInterceptor(withReasons, turns.intercept))...)
 	cloudv1.RegisterCloudServer(server, &info{cloud: cloud})
 	if lb, ok := cloud.LoadBalancer(); ok {
 		cloudv1.RegisterLoadBalancersServer(server, &loadBalancers{lb: lb})

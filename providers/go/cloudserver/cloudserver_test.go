@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -122,6 +123,82 @@ func TestAPanicIsAnErrorOfItsCall(t *testing.T) {
 		if status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "nil map") {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// slow fails a call whose context ends, and counts how many run at the same time.
+type slow struct {
+	fakecloud.Cloud
+	started chan struct{}
+
+	mu            sync.Mutex
+	running, most int
+	canceled      bool
+}
+
+func (s *slow) count(change int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running += change
+	s.most = max(s.most, s.running)
+}
+
+func (s *slow) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return s, true }
+
+func (s *slow) EnsureLoadBalancerDeleted(ctx context.Context, _ string, _ *v1.Service) error {
+	s.count(1)
+	defer s.count(-1)
+	s.started <- struct{}{}
+	select {
+	case <-ctx.Done():
+		s.mu.Lock()
+		s.canceled = true
+		s.mu.Unlock()
+		return ctx.Err()
+	case <-time.After(200 * time.Millisecond):
+		return nil
+	}
+}
+
+func TestACallGoesOnAfterItsDeadlineAndItsRepetitionWaits(t *testing.T) {
+	fake := &slow{started: make(chan struct{}, 2)}
+	client := cloudv1.NewLoadBalancersClient(connect(t, fake))
+	request := &cloudv1.DeleteLoadBalancerRequest{
+		Service: marshal(t, &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1"}}),
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-fake.started
+		cancel()
+	}()
+	if _, err := client.Delete(ctx, request); status.Code(err) != codes.Canceled {
+		t.Errorf("%v", err)
+	}
+	if _, err := client.Delete(context.Background(), request); err != nil {
+		t.Error(err)
+	}
+	if fake.canceled || fake.most != 1 {
+		t.Errorf("canceled: %v, at the same time: %d", fake.canceled, fake.most)
+	}
+}
+
+func TestCallsForDifferentObjectsRunAtTheSameTime(t *testing.T) {
+	fake := &slow{started: make(chan struct{}, 2)}
+	client := cloudv1.NewLoadBalancersClient(connect(t, fake))
+	var calls sync.WaitGroup
+	for _, uid := range []types.UID{"1", "2"} {
+		request := &cloudv1.DeleteLoadBalancerRequest{
+			Service: marshal(t, &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: uid}}),
+		}
+		calls.Go(func() {
+			if _, err := client.Delete(context.Background(), request); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if fake.most != 2 {
+		t.Errorf("at the same time: %d", fake.most)
 	}
 }
 
