@@ -43,7 +43,7 @@ AS_TESTED := $(WORKSPACE) --examples
 DEBUG     := $(TARGET_DIR)/debug
 
 # Programs of upstream's beside those of every local cluster that the e2e suite runs.
-SUITE_PROGRAMS := etcd kube-apiserver kube-scheduler kwok kubectl helm kube-controller-manager
+SUITE_PROGRAMS := etcd kube-apiserver kube-scheduler kwok kubectl helm kube-controller-manager cloud-manager
 
 # What cargo fmt does not follow: modules that a build script finds, and a crate outside of the workspace.
 UNFOLLOWED := $(wildcard e2e/tests/suite/privilege/*.rs) fuzz/src/main.rs

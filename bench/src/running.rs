@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use e2e::cluster::{Cluster, ControllerManager, Part};
+use e2e::cluster::{Cluster, ControllerManager, Manager, Part};
 use e2e::operator::{Operator, OperatorSpec, upstream_controller};
 use e2e::usage::Usage;
 use futures::future::try_join_all;
@@ -92,7 +92,7 @@ impl Running {
     }
 
     async fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
-        let program = self.one_process.clone();
+        let program = self.one_process.clone().map_or(Manager::Upstreams, Manager::OneProcess);
         let controller_manager = controller_manager(contestant, &self.names, self.flags, self.leader_elect);
         let controller_manager = if self.gated { controller_manager.with_gated_kinds() } else { controller_manager };
         cluster.start_controller_manager(ControllerManager { program, ..controller_manager }).await?;
@@ -165,5 +165,5 @@ fn controller_manager(
         flags.extend(["--leader-elect=true", gate].map(str::to_owned));
     }
     let controllers: Vec<String> = operators.iter().map(|operator| upstream_controller(operator)).collect();
-    ControllerManager { program: None, controllers: controllers.join(","), flags }
+    ControllerManager { program: Manager::Upstreams, controllers: controllers.join(","), flags }
 }
