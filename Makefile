@@ -78,7 +78,7 @@ run: needs build-tools ## A local cluster with all controllers in one process, a
 	$(DEBUG)/e2e run $(RUN)
 
 .PHONY: bench
-bench: build build-bench ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services, garbage, sets, nodes, identity, quota, storage, devices or all for other steps
+bench: build build-bench ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services, garbage, sets, nodes, identity, quota, storage, devices, clouds or all for other steps
 	$(DEBUG)/bench compare --bin $(DIST)/bin $(BENCH)
 
 .PHONY: bench-memory
