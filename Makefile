@@ -45,7 +45,7 @@ AS_TESTED := $(WORKSPACE) --examples
 DEBUG     := $(TARGET_DIR)/debug
 
 # Programs of upstream's beside those of every local cluster that the e2e suite runs.
-SUITE_PROGRAMS := etcd kube-apiserver kube-scheduler kwok kubectl helm kube-controller-manager
+SUITE_PROGRAMS := etcd kube-apiserver kube-scheduler kwok kubectl helm kube-controller-manager cloud-manager
 
 # What cargo fmt does not follow: modules that a build script finds, and a crate outside of the workspace.
 UNFOLLOWED := $(wildcard e2e/tests/suite/privilege/*.rs) fuzz/src/main.rs
@@ -80,7 +80,7 @@ run: needs build-tools ## A local cluster with all controllers in one process, a
 	$(DEBUG)/e2e run $(RUN)
 
 .PHONY: bench
-bench: build build-bench ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services, garbage, sets, nodes, identity, quota, storage, devices or all for other steps
+bench: build build-bench ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services, garbage, sets, nodes, identity, quota, storage, devices, clouds or all for other steps
 	$(DEBUG)/bench compare --bin $(DIST)/bin $(BENCH)
 
 .PHONY: bench-memory

@@ -7,6 +7,7 @@ mod audit;
 mod compare;
 mod contestant;
 mod figures;
+mod late_cloud;
 mod measure;
 mod memory;
 mod options;
@@ -37,7 +38,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// The same work under kube-controller-manager and under the operators, measured side by side.
-    Compare(BenchOptions),
+    Compare(Box<BenchOptions>),
     /// The memory of all operators together, each in its own program and all in one; as a table.
     Memory(MemoryOptions),
 }

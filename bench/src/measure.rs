@@ -27,6 +27,7 @@ use crate::apiserver;
 use crate::audit;
 use crate::contestant::Contestant;
 use crate::figures::{Figures, Measured};
+use crate::late_cloud::LateCloud;
 use crate::options::BenchOptions;
 use crate::running::Running;
 use crate::turns::Turn;
@@ -71,6 +72,11 @@ impl<'a> Bench<'a> {
 
     pub(crate) fn contestant(&self) -> Contestant {
         self.running.contestant()
+    }
+
+    /// The cloud of the bench, where the set has one.
+    pub(crate) fn cloud(&self) -> Option<&LateCloud> {
+        self.running.cloud()
     }
 
     pub(crate) fn into_measured(self) -> Vec<Measured> {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::programs::Programs;
 use crate::sizes::{
-    AllSizes, BatchSizes, DevicesSizes, GarbageSizes, IdentitySizes, NodesSizes, QuotaSizes, SetsSizes, StorageSizes,
-    WorkloadsSizes,
+    AllSizes, BatchSizes, CloudsSizes, DevicesSizes, GarbageSizes, IdentitySizes, NodesSizes, QuotaSizes, SetsSizes,
+    StorageSizes, WorkloadsSizes,
 };
 
 /// Which steps are measured, and whose work they are.
@@ -31,6 +31,8 @@ pub(crate) enum Set {
     Storage,
     /// Claims of devices, and objects that are stored in another version.
     Devices,
+    /// Load balancers of Services, beside upstream's controllers of clouds.
+    Clouds,
     /// All operators, at work on Deployments and at rest.
     All,
 }
@@ -86,6 +88,8 @@ pub(crate) struct BenchOptions {
     pub(crate) storage: StorageSizes,
     #[command(flatten)]
     pub(crate) devices: DevicesSizes,
+    #[command(flatten)]
+    pub(crate) clouds: CloudsSizes,
     #[command(flatten)]
     pub(crate) all: AllSizes,
     /// Where the report goes; by default a page of the set's own in docs.

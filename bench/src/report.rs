@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use crate::about::About;
 use crate::contestant::Contestant;
 use crate::figures::{Figures, Measured, totals, whole};
-use crate::options::BenchOptions;
+use crate::options::{BenchOptions, Set};
 use crate::summary::{in_order, medians, mib, ratio};
 
 /// The text below this line is written by people.
@@ -68,7 +68,8 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
     if let Some(targets) = targets {
         overview::each(&mut text, targets, measured);
     }
-    text
+    // Upstream runs these controllers in a program of their own.
+    if options.set == Set::Clouds { text.replace("kube-controller-manager", "cloud-controller-manager") } else { text }
 }
 
 /// How to measure it again: with the flags that this run was given, but for those that the Makefile adds.

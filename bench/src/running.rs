@@ -3,16 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
-use e2e::cluster::{Cluster, ControllerManager, Part};
+use e2e::cluster::{Cluster, ControllerManager, Manager, Part};
 use e2e::operator::{Operator, OperatorSpec, upstream_controller};
 use e2e::usage::Usage;
 use futures::future::try_join_all;
 
 use crate::about::{About, Flags};
 use crate::contestant::Contestant;
-use crate::options::BenchOptions;
+use crate::late_cloud::LateCloud;
+use crate::options::{BenchOptions, Set};
+
+/// The operators' flag with the address of a cloud.
+const ENDPOINT: &str = "--cloud-provider-endpoint";
 
 pub(crate) struct Running {
     contestant: Contestant,
@@ -23,6 +28,8 @@ pub(crate) struct Running {
     leader_elect: bool,
     /// What the operators run from where all are one process, which takes the place of kube-controller-manager.
     one_process: Option<PathBuf>,
+    /// The cloud that it works with, where the set is about one.
+    cloud: Option<LateCloud>,
     processes: Processes,
 }
 
@@ -46,14 +53,19 @@ impl Running {
         let &About { operators: ref names, flags, gated, .. } = about;
         let is_one_process = contestant == Contestant::Operators && options.one_process;
         let one_process = is_one_process.then(|| options.programs.all_in_one()).transpose()?;
-        let mut running = Self { contestant, names: names.clone(), flags, gated, leader_elect, one_process, processes };
+        let latency = Duration::from_millis(options.clouds.cloud_latency);
+        let start_cloud = || LateCloud::start(cluster.run_dir()?, latency);
+        let cloud = (options.set == Set::Clouds).then(start_cloud).transpose()?;
+        let names = names.clone();
+        let mut running = Self { contestant, names, flags, gated, leader_elect, one_process, cloud, processes };
         match contestant {
             Contestant::Operators if !is_one_process => {
                 let mut operators = Vec::new();
-                for name in names {
+                for name in &about.operators {
                     let mut spec = options.programs.install(name, options.one_program, cluster).await?;
                     let own = flags.iter().filter(|(of, _)| of == name);
                     spec.flags.extend(own.map(|(_, flag)| (*flag).to_owned()));
+                    spec.flags.extend(running.endpoint(ENDPOINT));
                     operators.push(cluster.start_operator(&OperatorSpec { leader_elect, ..spec }).await?);
                 }
                 running.processes = Processes::Operators(operators);
@@ -92,10 +104,15 @@ impl Running {
     }
 
     async fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
-        let program = self.one_process.clone();
+        let (program, endpoint) = match (&self.one_process, &self.cloud) {
+            (Some(program), _) => (Manager::OneProcess(program.clone()), ENDPOINT),
+            (None, Some(_)) => (Manager::UpstreamsOfClouds, "--cloud-config"),
+            (None, None) => (Manager::Upstreams, ENDPOINT),
+        };
         let controller_manager = controller_manager(contestant, &self.names, self.flags, self.leader_elect);
-        let controller_manager = if self.gated { controller_manager.with_gated_kinds() } else { controller_manager };
-        cluster.start_controller_manager(ControllerManager { program, ..controller_manager }).await?;
+        let mut of = if self.gated { controller_manager.with_gated_kinds() } else { controller_manager };
+        of.flags.extend(self.endpoint(endpoint));
+        cluster.start_controller_manager(ControllerManager { program, ..of }).await?;
         self.processes = Processes::ControllerManager;
         Ok(())
     }
@@ -143,6 +160,15 @@ impl Running {
         }
     }
 
+    /// The flag with the cloud's address. It wins over the address of the cluster's scriptable cloud, which comes earlier.
+    fn endpoint(&self, flag: &str) -> Option<String> {
+        self.cloud.as_ref().map(|cloud| format!("{flag}={}", cloud.endpoint()))
+    }
+
+    pub(crate) fn cloud(&self) -> Option<&LateCloud> {
+        self.cloud.as_ref()
+    }
+
     pub(crate) fn contestant(&self) -> Contestant {
         self.contestant
     }
@@ -165,5 +191,5 @@ fn controller_manager(
         flags.extend(["--leader-elect=true", gate].map(str::to_owned));
     }
     let controllers: Vec<String> = operators.iter().map(|operator| upstream_controller(operator)).collect();
-    ControllerManager { program: None, controllers: controllers.join(","), flags }
+    ControllerManager { program: Manager::Upstreams, controllers: controllers.join(","), flags }
 }

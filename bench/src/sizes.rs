@@ -150,6 +150,21 @@ pub(crate) struct DevicesSizes {
     pub(crate) migrated: u32,
 }
 
+/// The steps of load balancers.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct CloudsSizes {
+    /// How many Services get a load balancer.
+    #[arg(long, default_value_t = 1000)]
+    pub(crate) balanced: u32,
+    /// How many nodes are behind each.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) cloud_nodes: u32,
+    /// After how many milliseconds the cloud answers.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) cloud_latency: u64,
+}
+
 /// The steps of all operators.
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]

@@ -3,6 +3,7 @@
 
 mod all;
 mod batch;
+mod clouds;
 mod devices;
 mod garbage;
 mod identity;
@@ -32,6 +33,7 @@ pub(crate) fn about(set: Set, options: &BenchOptions) -> Result<About> {
         Set::Quota => quota::about(options),
         Set::Storage => storage::about(options),
         Set::Devices => devices::about(options),
+        Set::Clouds => clouds::about(options),
         Set::All => all::about(options)?,
     })
 }
@@ -48,6 +50,7 @@ pub(crate) async fn run(set: Set, bench: &mut Bench<'_>) -> Result<()> {
         Set::Quota => quota::run(bench).await,
         Set::Storage => storage::run(bench).await,
         Set::Devices => devices::run(bench).await,
+        Set::Clouds => clouds::run(bench).await,
         Set::All => all::run(bench).await,
     }
 }

@@ -14,5 +14,5 @@ mod start;
 
 pub use local::{Cluster, ClusterKind};
 pub use nodes::kubelet;
-pub use options::{ClusterOptions, ControllerManager};
+pub use options::{ClusterOptions, ControllerManager, Manager};
 pub use parts::Part;

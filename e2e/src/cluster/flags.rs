@@ -10,6 +10,8 @@ use crate::cloud;
 const PKI: &str = "{pki}";
 /// Stands for the endpoint of the cluster's cloud.
 const CLOUD: &str = "{cloud}";
+/// The flag of a cloud's endpoint, of the operators and of upstream's controllers of clouds.
+const ENDPOINT: [&str; 2] = ["--cloud-provider-endpoint=", "--cloud-config="];
 
 /// The folders of a cluster's run that flags name.
 #[derive(Clone, Copy)]
@@ -35,6 +37,15 @@ pub(crate) fn all_needed_flags(places: Places<'_>) -> impl Iterator<Item = Strin
 /// The flags of all operators that kube-controller-manager has too. It runs no controller of a cloud.
 pub(crate) fn upstreams_flags(places: Places<'_>) -> impl Iterator<Item = String> {
     facts::ALL.iter().filter(|facts| !facts.needs_cloud()).flat_map(move |facts| needed_flags(facts, places))
+}
+
+/// The flags of all operators that work with a cloud, as upstream's controllers of clouds have them.
+pub(crate) fn upstreams_flags_of_clouds(places: Places<'_>) -> impl Iterator<Item = String> {
+    let operators = facts::ALL.iter().filter(|facts| facts.needs_cloud());
+    let [ours, theirs] = ENDPOINT;
+    let flags =
+        operators.flat_map(move |facts| needed_flags(facts, places)).map(move |flag| flag.replace(ours, theirs));
+    flags.chain(["--cloud-provider=scripted".to_owned()])
 }
 
 /// Whether an operator works with a cloud; without a name, whether any does.

@@ -38,10 +38,23 @@ const GATED: [&str; 6] = [
     "storagemigration.k8s.io/v1beta1",
 ];
 
+/// The operators' and upstream's names of the controllers that work with a cloud.
+const OF_CLOUDS: [&str; 4] =
+    ["cloud-node-controller", "cloud-node-lifecycle-controller", "node-route-controller", "service-lb-controller"];
+
+/// What runs as kube-controller-manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Manager {
+    Upstreams,
+    /// Upstream's controllers of clouds, which work with the cluster's cloud.
+    UpstreamsOfClouds,
+    /// The program of all operators, which takes the same flags and runs all controllers in one process.
+    OneProcess(PathBuf),
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerManager {
-    /// The program of all operators, which takes the same flags and runs all controllers in one process. None: upstream's.
-    pub program: Option<PathBuf>,
+    pub program: Manager,
     /// The value of `--controllers`.
     pub controllers: String,
     /// Further flags; they win over ours.
@@ -60,13 +73,18 @@ impl ControllerManager {
         // Of several words about one controller the first counts.
         let on = TURNED_ON.iter().filter(|name| !off.iter().any(|off| off == *name)).map(|name| (*name).to_owned());
         let words = iter::once("*".to_owned()).chain(on).chain(off.iter().map(|name| format!("-{name}")));
-        Self { program: None, controllers: words.collect::<Vec<String>>().join(","), flags: Vec::new() }
+        Self { program: Manager::Upstreams, controllers: words.collect::<Vec<String>>().join(","), flags: Vec::new() }
+    }
+
+    /// Upstream's controllers of clouds and no others.
+    pub fn of_clouds() -> Self {
+        Self { program: Manager::UpstreamsOfClouds, controllers: OF_CLOUDS.join(","), flags: Vec::new() }
     }
 
     /// `program` in the place of upstream's, with the same controllers. It elects a leader, because the plugin asks the
     /// holder of a Lease.
     pub fn one_process(program: PathBuf) -> Self {
-        Self { program: Some(program), flags: vec!["--leader-elect=true".to_owned()], ..Self::all() }
+        Self { program: Manager::OneProcess(program), flags: vec!["--leader-elect=true".to_owned()], ..Self::all() }
     }
 
     /// With the controllers of the kinds that are off by default and that [`ClusterOptions::with_gated_kinds`] turns on.

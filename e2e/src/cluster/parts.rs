@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use tools::{Tool, Tools};
 
-use super::flags::{Places, all_needed_flags, upstreams_flags};
-use super::options::{ClusterOptions, ControllerManager};
+use super::flags::{Places, all_needed_flags, upstreams_flags, upstreams_flags_of_clouds};
+use super::options::{ClusterOptions, ControllerManager, Manager};
 use super::run_dir::RunDir;
 use crate::kubeconfig::{self, Credentials};
 use crate::pki::Pki;
@@ -139,15 +139,22 @@ impl Parts {
             Part::Kwok => self.kwok(),
         };
         let path = match part {
-            Part::ControllerManager => self.lock_controller_manager().program.clone(),
-            Part::Etcd | Part::Apiserver | Part::Scheduler | Part::Kwok => None,
+            Part::ControllerManager => self.manager(&self.lock_controller_manager().program),
+            Part::Etcd | Part::Apiserver | Part::Scheduler | Part::Kwok => self.tool(part.tool()),
         };
-        let path = path.unwrap_or_else(|| self.tool(part));
         Program::new(path, log).args(args)
     }
 
-    fn tool(&self, part: Part) -> PathBuf {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner).path(part.tool()).to_owned()
+    fn manager(&self, program: &Manager) -> PathBuf {
+        match program {
+            Manager::Upstreams => self.tool(Tool::KubeControllerManager),
+            Manager::UpstreamsOfClouds => self.tool(Tool::CloudManager),
+            Manager::OneProcess(program) => program.clone(),
+        }
+    }
+
+    fn tool(&self, tool: Tool) -> PathBuf {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner).path(tool).to_owned()
     }
 
     fn lock_controller_manager(&self) -> MutexGuard<'_, ControllerManager> {
@@ -156,7 +163,7 @@ impl Parts {
 
     /// Whether the program of all operators stands for kube-controller-manager.
     pub(super) fn runs_one_process(&self) -> bool {
-        self.lock_controller_manager().program.is_some()
+        matches!(self.lock_controller_manager().program, Manager::OneProcess(_))
     }
 
     fn etcd(&self) -> Vec<String> {
@@ -220,8 +227,9 @@ impl Parts {
         args.extend([flag("controllers", &of.controllers), "--use-service-account-credentials".to_owned()]);
         let places = Places { run: &self.dir, pki: &self.pki };
         match of.program {
-            Some(_) => args.extend(all_needed_flags(places)),
-            None => args.extend(upstreams_flags(places)),
+            Manager::Upstreams => args.extend(upstreams_flags(places)),
+            Manager::UpstreamsOfClouds => args.extend(upstreams_flags_of_clouds(places)),
+            Manager::OneProcess(_) => args.extend(all_needed_flags(places)),
         }
         args.extend(of.flags.iter().cloned());
         args
@@ -229,8 +237,9 @@ impl Parts {
 
     /// The program of one of several members of kube-controller-manager's election.
     pub(super) fn control_plane(&self, of: &ControllerManager, port: u16, log: PathBuf) -> Program {
-        let path = of.program.clone().unwrap_or_else(|| self.tool(Part::ControllerManager));
-        Program::new(path, log).args(self.controller_manager(of, port)).args(MEMBER.map(str::to_owned))
+        Program::new(self.manager(&of.program), log)
+            .args(self.controller_manager(of, port))
+            .args(MEMBER.map(str::to_owned))
     }
 
     /// The flags that kube-scheduler and kube-controller-manager have in common. The limits are beyond this machine's

@@ -12,7 +12,7 @@ use tools::{Tool, Tools};
 use super::flags::needs_cloud;
 use super::local::{Cluster, Local};
 use super::nodes;
-use super::options::{ClusterOptions, ControllerManager};
+use super::options::{ClusterOptions, ControllerManager, Manager};
 use super::parts::{Part, Parts};
 use super::run_dir::RunDir;
 use crate::guard::Guard;
@@ -48,7 +48,7 @@ impl Cluster {
         progress.show_live("starting the other parts");
         cluster.run(Part::Scheduler)?;
         if let Some(controller_manager) = options.controller_manager {
-            if controller_manager.program.is_some() {
+            if matches!(controller_manager.program, Manager::OneProcess(_)) {
                 cluster.install_one_process().await?;
             }
             cluster.start_controller_manager(controller_manager).await?;
@@ -72,11 +72,17 @@ impl Cluster {
         self.run(Part::ControllerManager)
     }
 
-    /// Finds upstream's program, or starts the cloud that the one process works with.
+    /// Finds upstream's program, and starts the cloud that it or the one process works with.
     async fn prepare(&self, of: &ControllerManager) -> Result<()> {
-        if of.program.is_none() {
-            self.local()?.parts.add_tools(find(vec![Tool::KubeControllerManager]).await?);
-        } else if needs_cloud(None) {
+        let (program, has_cloud) = match of.program {
+            Manager::Upstreams => (Some(Tool::KubeControllerManager), false),
+            Manager::UpstreamsOfClouds => (Some(Tool::CloudManager), true),
+            Manager::OneProcess(_) => (None, needs_cloud(None)),
+        };
+        if let Some(program) = program {
+            self.local()?.parts.add_tools(find(vec![program]).await?);
+        }
+        if has_cloud {
             self.cloud().await?;
         }
         Ok(())

@@ -65,7 +65,7 @@ fn count(cloud: &ScriptedCloud, call: Call, object: &str, outcome: &str) -> Resu
 }
 
 /// A Service of type LoadBalancer with one port.
-fn balanced(name: &str, port: u16) -> Value {
+pub(crate) fn balanced(name: &str, port: u16) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
         "spec": {"type": "LoadBalancer", "selector": {"app": name}, "ports": [{"port": port}]},
@@ -73,7 +73,7 @@ fn balanced(name: &str, port: u16) -> Value {
 }
 
 /// The addresses in a Service's status.
-fn addresses(service: &Service) -> Vec<String> {
+pub(crate) fn addresses(service: &Service) -> Vec<String> {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     let ingress = status.and_then(|status| status.ingress.as_ref()).into_iter().flatten();
     ingress.filter_map(|ingress| ingress.ip.clone()).collect()

@@ -6,6 +6,7 @@
 
 mod autoscaling;
 pub(crate) mod batch;
+mod clouds;
 mod daemonset;
 mod devices;
 mod disruption;

@@ -29,7 +29,7 @@ const CSI_SIDECARS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/csi-sidecars");
 /// What the first of them compiles is most of what the others need.
 const SIDECARS_TAKE: &str = "five minutes for the first, seconds for the others";
 
-const MODULES: [Module; 11] = [
+const MODULES: [Module; 12] = [
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/etcd"),
         tags: "",
@@ -122,6 +122,15 @@ const MODULES: [Module; 11] = [
             (Tool::E2eTest, "k8s.io/kubernetes/test/e2e"),
             (Tool::Ginkgo, "github.com/onsi/ginkgo/v2/ginkgo"),
         ],
+    },
+    Module {
+        dir: concat!(env!("CARGO_MANIFEST_DIR"), "/cloud-manager"),
+        tags: "",
+        // A changed adapter gets another number, because a program of an accepted version is not built again.
+        flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3+cloud.1 \
+                -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36",
+        takes: "two minutes",
+        packages: &[(Tool::CloudManager, "tools/cloud-manager")],
     },
 ];
 

@@ -15,6 +15,8 @@ pub enum Tool {
     KubeApiserver,
     KubeScheduler,
     KubeControllerManager,
+    /// Upstream's controllers of clouds, with a cloud behind our protocol.
+    CloudManager,
     Kwok,
     Kubectl,
     Helm,
@@ -39,11 +41,12 @@ impl Tool {
         [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::Kwok, Self::Kubectl];
 
     /// Every program.
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeScheduler,
         Self::KubeControllerManager,
+        Self::CloudManager,
         Self::Kwok,
         Self::Kubectl,
         Self::Helm,
@@ -75,6 +78,7 @@ impl Tool {
             Self::KubeApiserver => "kube-apiserver",
             Self::KubeScheduler => "kube-scheduler",
             Self::KubeControllerManager => "kube-controller-manager",
+            Self::CloudManager => "cloud-manager",
             Self::Kwok => "kwok",
             Self::Kubectl => "kubectl",
             Self::Helm => "helm",
@@ -101,6 +105,7 @@ impl Tool {
             | Self::KubeApiserver
             | Self::KubeScheduler
             | Self::KubeControllerManager
+            | Self::CloudManager
             | Self::Kwok
             | Self::MetricsServer
             | Self::Prometheus
@@ -120,6 +125,8 @@ impl Tool {
         match self {
             Self::Etcd => "etcd Version: 3.6.",
             Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v1.36.",
+            // Our part of it has a number too, which counts its changes.
+            Self::CloudManager => "Kubernetes v1.36.3+cloud.1\n",
             Self::Kwok => "kwok version v0.8.",
             Self::Kubectl => "Client Version: v1.",
             Self::Helm => "version.BuildInfo{Version:\"v4.",
@@ -172,6 +179,8 @@ mod tests {
         assert!(!accepts(Tool::Etcd, "etcd Version: 3.5.9"));
         assert!(accepts(Tool::KubeApiserver, "Kubernetes v1.36.3"));
         assert!(!accepts(Tool::KubeScheduler, "Kubernetes v1.35.0"));
+        assert!(accepts(Tool::CloudManager, "Kubernetes v1.36.3+cloud.1\n"));
+        assert!(!accepts(Tool::CloudManager, "Kubernetes v1.36.3+cloud.10\n"));
         assert!(accepts(Tool::Kwok, "kwok version v0.8.0 go1.26.8 (linux/amd64)"));
         assert!(!accepts(Tool::Kwok, "kwok version v0.7.0 go1.26.8 (linux/amd64)"));
         assert!(!accepts(Tool::Kwok, ""));
