@@ -94,7 +94,7 @@ test: needs lint unit doc deny e2e ## Everything that CI checks
 	@echo "make test: everything passed"
 
 .PHONY: test-all
-test-all: test e2e-minutes images site audit ## `make test`, e2e tests that wait for minutes, every image, the site, and known vulnerabilities: longer than always would do
+test-all: test e2e-minutes images site audit ## `make test`, e2e tests that wait for minutes, every image, the site, and known vulnerabilities; takes much longer
 	@echo "make test-all: everything passed"
 
 .PHONY: lint

@@ -35,13 +35,15 @@ finish() {
 # end_kubelet: kills the node's kubelet, the only one of this machine. What it was started with is in kubelet_command.
 end_kubelet() {
   local found
-  found=$(pgrep -x kubelet)
-  [ "$(wc --words <<<"$found")" = 1 ] || fail "more than one kubelet: $found"
+  # While it starts a program there is a second process of its name.
+  within 10 one_kubelet
+  found=$(pgrep --oldest -x kubelet)
   mapfile -d '' -t kubelet_command <"/proc/$found/cmdline"
   kubelet_folder=$(readlink "/proc/$found/cwd")
   kubelet_program=$(readlink "/proc/$found/exe")
   kill -9 "$found"
 }
+one_kubelet() { [ "$(pgrep --count -x kubelet)" = 1 ]; }
 begin_kubelet() {
   (cd "$kubelet_folder" && exec setsid "$kubelet_program" "${kubelet_command[@]:1}" >>kubelet.log 2>&1) &
   kubelet=$!

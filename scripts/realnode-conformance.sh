@@ -33,6 +33,7 @@ for program in go kubectl buildah busybox bash nc.openbsd curl wget nsenter ipta
 done
 
 address_pools=--address-pools=kube-system/address-pools
+as_client=()
 case ${NODES:=1} in [1-9]) ;; *) fail "there can be 1 to 9 nodes, not $NODES" ;; esac
 # From localhost containerd pulls without TLS.
 tests=localhost:5000
@@ -170,23 +171,25 @@ refuse_services() {
     iptables "$1" "$chain" --destination "$services" --jump REJECT
   done
 }
-# Services of type LoadBalancer get addresses of this range, which kube-proxy translates on the way to cni0. The tests run on
-# a node, and one of them refuses clients while it accepts those on the same node: so they come from an address of their own.
-client=203.0.113.1
+# Services of type LoadBalancer get addresses of this range, and the tests run in a network of their own: a node's own packets
+# to a Service keep no source address, and pass where its pods do.
 add_addresses() {
-  ip address replace "$client/32" dev lo
-  ip route replace "$ADDRESSES" dev cni0 src "$client"
+  ip netns add client
+  ip link add client type veth peer name eth0 netns client
+  ip address add 203.0.113.1/30 dev client
+  ip link set client up
+  ip -netns client address add 203.0.113.2/30 dev eth0
+  ip -netns client link set lo up
+  ip -netns client link set eth0 up
+  ip -netns client route add default via 203.0.113.1
+  as_client=(ip netns exec client)
   system create configmap address-pools --from-literal "tests={\"addresses\": [\"$ADDRESSES\"], \"loadBalancerClass\": \"\"}" >/dev/null
-}
-delete_addresses() {
-  ip route delete "$ADDRESSES"
-  ip address delete "$client/32" dev lo
 }
 leave() {
   local number
   [ -z "${follower:-}" ] || kill "$follower" || true
   refuse_services --delete || true
-  [ -z "${ADDRESSES:-}" ] || delete_addresses || true
+  [ -z "${ADDRESSES:-}" ] || ip netns delete client || true
   for number in $(further); do scripts/realnode-further-node.sh "$number" down || true; done
   finish "$1"
 }
@@ -338,6 +341,6 @@ if [ -n "${SHADOWS:-}" ]; then
   follower=$!
 fi
 mapfile -t focus <<<"${FOCUS:-}"
-scripts/conformance.sh ${FOCUS:+"${focus[@]}"}
+"${as_client[@]}" scripts/conformance.sh ${FOCUS:+"${focus[@]}"}
 step "all passed"
 [ -z "${SHADOWS:-}" ] || show_shadows

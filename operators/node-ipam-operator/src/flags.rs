@@ -19,7 +19,7 @@ const MASK_SIZE_IPV4: i32 = 24;
 /// Upstream: `defaultNodeMaskCIDRIPv6`.
 const MASK_SIZE_IPV6: i32 = 64;
 
-/// Gives each Node the CIDRs of its pods, as node-ipam-controller does.
+/// Assigns each Node the CIDRs of its pods, as node-ipam-controller does.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GivenFlags {
     /// Should CIDRs for Pods be allocated and set on the Nodes. Requires --cluster-cidr.

@@ -10,7 +10,7 @@ use cloud::flags::{ClusterFlags, RequiredProvider};
 use shared::api::cidr::{self, Cidr};
 use shared::process::flags::{GoDuration, parse_bool};
 
-/// Keeps the routes of a cloud to the pods of each Node, as node-route-controller does.
+/// Keeps a cloud's routes to the pods of each Node, as node-route-controller does.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
     #[command(flatten)]

@@ -8,7 +8,7 @@ use cloud::flags::{ClusterFlags, ProviderFlags};
 use shared::api::object::Key;
 use shared::process::flags::at_least_one;
 
-/// Asks a cloud's provider for the load balancers of Services, as service-lb-controller does.
+/// Gives Services load balancers of a cloud, or addresses from pools, as service-lb-controller does.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
     #[command(flatten)]
