@@ -18,7 +18,11 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 STATIC_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
 # No libc to bring along, and still loaded at a random address (static PIE). Where Rust brings its own linker, identical
 # functions are merged and relocations are packed, which saves more than position independence costs in a file.
-STATIC_FLAGS = -C target-feature=+crt-static $(if $(filter x86_64%,$(STATIC_TARGET)),$(LLD_FLAGS))
+STATIC_FLAGS = -C target-feature=+crt-static $(REMAPPED) $(if $(filter x86_64%,$(STATIC_TARGET)),$(LLD_FLAGS))
+# A program does not name the folders of the machine that built it, so its bytes are the same everywhere. The last prefix
+# that fits counts.
+REMAPPED     = --remap-path-prefix=$(CURDIR)=/source --remap-path-prefix=$(abspath $(TARGET_DIR))=/target \
+  --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
 LLD_FLAGS   := -C link-arg=-Wl,--icf=all,-z,pack-relative-relocs
 
 # Tools that come neither with Rust nor with the system: each at one version, in a cache.
@@ -94,7 +98,7 @@ test: needs lint unit doc deny e2e ## Everything that CI checks
 	@echo "make test: everything passed"
 
 .PHONY: test-all
-test-all: test e2e-minutes images site audit ## `make test`, e2e tests that wait for minutes, every image, the site, and known vulnerabilities; takes much longer
+test-all: test e2e-minutes images reproducible site audit ## `make test`, e2e tests that wait for minutes, every image, the same bytes from two folders, the site, and known vulnerabilities; takes much longer
 	@echo "make test-all: everything passed"
 
 .PHONY: lint
@@ -121,6 +125,10 @@ deny: $(CARGO_DENY) ## Licences, sources and duplicates of what the operators ar
 .PHONY: audit
 audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for the list
 	$(CARGO_DENY) --locked --workspace check advisories
+
+.PHONY: reproducible
+reproducible: ## The same bytes of a program from two folders: PROGRAM=ttl-operator
+	scripts/reproducible.sh $(or $(PROGRAM),ttl-operator)
 
 .PHONY: fuzz
 fuzz: $(addprefix fuzz-,$(or $(READER),$(READERS))) ## Bytes over which a reader panics, by libFuzzer and a nightly compiler, a minute for each reader; READER=list for one, FUZZ_SECONDS=3600 for an hour each
