@@ -2,16 +2,19 @@
 # With a binary that is built already (what `make image` does), and nothing pulled:
 #   docker build --build-arg OPERATOR=deployment-operator --target prebuilt --file Dockerfile dist/bin
 
-# All that is in an image beside its one file: no shell, no libc, and no root but for the one that takes the place of
+# All that is in an image beside its program and /licenses: no shell, no libc, and no root but for the one that takes the place of
 # kube-controller-manager: kubeadm's manifest names no user, and the keys that it mounts are root's (RUN_AS=0:0).
 FROM scratch AS empty
 ARG RUN_AS=65532:65532
 USER $RUN_AS
+# The licences of all that is in a program, as /licenses has their texts; where a crate gives a choice, one of them.
+LABEL org.opencontainers.image.licenses="Apache-2.0 AND BSD-3-Clause AND ISC AND LGPL-2.1-or-later AND MIT"
 ENTRYPOINT ["/operator"]
 
 FROM empty AS prebuilt
 ARG OPERATOR
-LABEL org.opencontainers.image.title=$OPERATOR org.opencontainers.image.licenses=Apache-2.0
+LABEL org.opencontainers.image.title=$OPERATOR
+COPY licenses /licenses
 COPY $OPERATOR /operator
 
 FROM rust:1.95.0-bookworm AS build
@@ -20,9 +23,10 @@ ARG OPERATOR
 ARG COMMIT=
 WORKDIR /source
 COPY . .
-RUN make build PROGRAMS="$OPERATOR" COMMIT="$COMMIT" && mv "dist/bin/$OPERATOR" /operator
+RUN make build licenses PROGRAMS="$OPERATOR" COMMIT="$COMMIT" && mv "dist/bin/$OPERATOR" /operator
 
 FROM empty
 ARG OPERATOR
-LABEL org.opencontainers.image.title=$OPERATOR org.opencontainers.image.licenses=Apache-2.0
+LABEL org.opencontainers.image.title=$OPERATOR
+COPY --from=build /source/dist/bin/licenses /licenses
 COPY --from=build /operator /operator

@@ -239,6 +239,16 @@ build: ## Static release binaries in dist/bin; PROGRAMS=... for some only
 	mkdir -p $(DIST)/bin
 	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(PROGRAMS)) $(DIST)/bin/
 
+# glibc's, which is linked into each program.
+LIBC_NOTICES := $(wildcard /usr/share/doc/libc6/copyright)
+LICENSES     := $(DIST)/bin/licenses
+
+.PHONY: licenses
+licenses: ## The licences of all that is in a program, in dist/bin/licenses
+	mkdir -p $(LICENSES)
+	cp LICENSE $(LICENSES)/
+	cargo run --locked --quiet --package release -- notices $(STATIC_TARGET) $(LIBC_NOTICES) > $(LICENSES)/NOTICES.txt
+
 .PHONY: plugin
 plugin: ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, and `kubectl operators` is there
 	$(RELEASE_BUILD) --package cli
@@ -246,7 +256,7 @@ plugin: ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, a
 	cp $(TARGET_DIR)/$(STATIC_TARGET)/release/kubectl-operators $(DIST)/bin/
 
 .PHONY: images
-images: build ## Each operator's image and that of all in one, started once, in dist/images as an archive that docker, ctr and kind load
+images: build licenses ## Each operator's image and that of all in one, started once, in dist/images as an archive that docker, ctr and kind load
 	@set -e; for program in $(PROGRAMS); do \
 	  scripts/image.sh "$(IMAGE_ENGINE)" $(DIST) $$program $(REGISTRY)/$$program:$(VERSION); done
 
@@ -258,8 +268,6 @@ image: ## One image: OPERATOR=deployment-operator
 # All files of a version. They do not depend on the day of packing.
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 RELEASE := $(DIST)/release
-# glibc's, which is linked into each program.
-LIBC_NOTICES := $(wildcard /usr/share/doc/libc6/copyright)
 # pack ARCHIVE FOLDER NAMES: the same bytes wherever and whenever.
 pack = tar --create --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(SOURCE_DATE_EPOCH) \
   --use-compress-program='gzip --no-name --best' --file $(1) --directory $(2) $(3)
@@ -278,13 +286,13 @@ release: images plugin release-manifests release-papers ## Everything of a versi
 	[ -z "$(RELEASE_URL)" ] || { mkdir -p $(RELEASE)/krew && cargo run --locked --quiet --package release -- krew \
 	  $(RELEASE_URL) $(ARCHITECTURE) "$$(sha256sum < $(PLUGIN_ARCHIVE) | cut -d ' ' -f 1)" > $(RELEASE)/krew/operators.yaml; }
 	cp $(addprefix $(DIST)/images/,$(addsuffix .tar,$(PROGRAMS))) $(RELEASE)/images/
-	$(call pack,$(RELEASE)/programs-$(VERSION)-$(STATIC_TARGET).tar.gz,$(DIST)/bin,$(PROGRAMS) LICENSE)
+	$(call pack,$(RELEASE)/programs-$(VERSION)-$(STATIC_TARGET).tar.gz,$(DIST)/bin,$(PROGRAMS) licenses)
 	cd $(RELEASE) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum > SHA256SUMS
 
 .PHONY: release-papers
-release-papers: $(CARGO_CYCLONEDX) release-manifests ## The changelog of the version, the notices of licences, and the SBOM of each program
+release-papers: $(CARGO_CYCLONEDX) release-manifests licenses ## The changelog of the version, the notices of licences, and the SBOM of each program
 	cargo run --locked --quiet --package release -- changelog CHANGELOG.md > $(RELEASE)/CHANGELOG.md
-	cargo run --locked --quiet --package release -- notices $(STATIC_TARGET) $(LIBC_NOTICES) > $(RELEASE)/NOTICES.txt
+	cp $(LICENSES)/NOTICES.txt $(RELEASE)/
 	mkdir -p $(RELEASE)/sbom
 	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scripts/sbom.sh $(CARGO_CYCLONEDX) $(STATIC_TARGET) $(RELEASE)/sbom $(PROGRAMS) kubectl-operators
 

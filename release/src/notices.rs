@@ -16,6 +16,9 @@ const HEAD: &str =
     "The programs have these parts beside their own code, which is under Apache-2.0, and the standard library of
 Rust, which is under MIT OR Apache-2.0 (https://github.com/rust-lang/rust).
 
+glibc, which is under LGPL-2.1-or-later, is linked into each program. Its source is that of Debian's package glibc.
+From the source of the operators, `make build` links a program with the glibc of the machine that it runs on.
+
 ";
 const RULE: &str = "================================================================================";
 
@@ -183,6 +186,19 @@ mod tests {
         let mut found: Vec<String> = packages(&metadata).unwrap().into_iter().map(|package| package.name).collect();
         found.sort();
         assert_eq!(found, ["a", "b"]);
+    }
+
+    #[test]
+    fn the_label_of_images_names_the_licences_of_all_that_is_in_a_program() {
+        let dockerfile = include_str!("../../Dockerfile");
+        let label = dockerfile.split("image.licenses=\"").nth(1).unwrap().split('"').next().unwrap();
+        let named: BTreeSet<&str> = label.split(" AND ").collect();
+        let is_named = |choice: &str| choice.trim_matches(['(', ')']).split(" OR ").any(|one| named.contains(one));
+        for Package { name, license, .. } in packages(&metadata("x86_64-unknown-linux-gnu").unwrap()).unwrap() {
+            let license = license.replace(" / ", " OR ").replace('/', " OR ");
+            assert!(license.split(" AND ").all(is_named), "{name}: {license}");
+        }
+        assert!(named.contains("LGPL-2.1-or-later"), "glibc");
     }
 
     #[test]
