@@ -28,8 +28,11 @@ const EDITED: usize = 100;
 const NEW: usize = 100;
 const AT_ONCE: usize = 20;
 
+/// An apiserver tells of a kind a moment after it is established.
 async fn objects(scene: &Scene, version: &str) -> Result<Api<DynamicObject>> {
-    e2e::apply::api(&scene.client, &format!("{GROUP}/{version}"), &kind(PLURAL), &scene.namespace).await
+    let (group, kind) = (format!("{GROUP}/{version}"), kind(PLURAL));
+    let find = async || e2e::apply::api(&scene.client, &group, &kind, &scene.namespace).await;
+    scene.wait_until("the kind is served", DEADLINE, find).await
 }
 
 async fn create(objects: &Api<DynamicObject>, version: &str, prefix: &str, count: usize) -> Result<()> {
