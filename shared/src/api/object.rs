@@ -98,7 +98,7 @@ pub struct ObjectReference {
 }
 
 impl ObjectReference {
-    /// As in those of upstream's events that name no version.
+    /// The reference without a version, as in some of upstream's events.
     #[must_use]
     pub fn without_version(self) -> Self {
         Self { resource_version: ResourceVersion::default(), ..self }

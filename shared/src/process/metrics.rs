@@ -359,7 +359,8 @@ impl Families {
         let help = "Number of events, partitioned by what became of them: posted, filtered (as spam), dropped (the \
                     queue was full), or failed";
         registry.register("events", help, events.clone());
-        let help = "Time in seconds from an event to the first accepted write of the sync that it led to, by workqueue";
+        let help = "Time in seconds from an event, or from the end of a planned delay after it, to the first accepted \
+                    write of the sync that it led to, by workqueue. Calls of a cloud do not count";
         registry.register("event_to_write_duration_seconds", help, event_to_write.clone());
         let help = "How much later in seconds than it was due a timer of the operator's event loop fired";
         registry.register("event_loop_lag_seconds", help, event_loop_lag.clone());

@@ -217,6 +217,8 @@ impl Queue {
         if delay.is_zero() {
             return self.request(key, SyncRequest { cause: Cause::Event, trigger });
         }
+        // The delay is planned, so it does not count as the time until the change is answered.
+        let trigger = trigger.map(|change| Trigger { seen: after(change.seen, delay), ..change });
         self.state().set_timer(key, Due { at: after(Instant::now(), delay), purpose }, trigger);
         self.shared.wake.notify_one();
     }

@@ -130,9 +130,11 @@ impl<C: Controller> Work<C> {
     async fn sync(&self, key: &Key) {
         let Self { controller, queue, syncing: _, consistency: _, on_held: _, decisions, clock, panics } = self;
         let attempt = queue.failures(key) + 1;
-        decisions.begin(clock.now(), key, queue.trigger(key));
+        let trigger = queue.trigger(key);
+        let seen = trigger.as_ref().map(|trigger| trigger.seen);
+        decisions.begin(clock.now(), key, trigger);
         let syncing = AssertUnwindSafe(controller.sync(key)).catch_unwind();
-        let outcome = in_sync(queue, key, attempt, syncing).await;
+        let outcome = in_sync(queue, key, attempt, seen, syncing).await;
         let finish = match outcome {
             Ok(Ok(requeue)) => {
                 decisions.finish(key, Ok(()));

@@ -335,8 +335,8 @@ impl Setup {
     pub(super) fn declare(&mut self, declare: impl FnOnce(&mut Self)) {
         declare(self);
         self.metrics.watch_informers(self.followed.clone());
-        let queues = self.queues.clone();
-        self.checks.add(&[Probe::Livez, Probe::Healthz], "workers", move || queues.iter().try_for_each(works));
+        let (queues, syncing) = (self.queues.clone(), Arc::clone(&self.syncing));
+        self.checks.add(&[Probe::Livez, Probe::Healthz], "workers", move || check_workers(&queues, &syncing));
         if let Some(shadow) = self.shadow.clone() {
             let queues = self.queues.clone();
             // Last, because the queues have all keys by then.
@@ -345,16 +345,17 @@ impl Setup {
     }
 }
 
-/// A sync ends within seconds, or within some minutes with the apiserver away: every request has a deadline.
-const STALLED: Duration = Duration::from_mins(5);
+/// Longer than any sync takes. Each request has a deadline; the longest syncs make several calls of a slow cloud, of up
+/// to five minutes each.
+const STALLED: Duration = Duration::from_mins(20);
 
-/// Whether the workers of a queue get anything done.
-fn works(queue: &Queue) -> Result<(), String> {
-    let (stalled, name) = (queue.stalled(), queue.name());
-    if stalled < STALLED {
-        return Ok(());
-    }
-    Err(format!("keys of the queue {name} wait, and no sync has ended for {} s", stalled.as_secs()))
+/// Fails if keys wait and no sync ends. While no sync may begin, keys wait for the apiserver.
+fn check_workers(queues: &[Queue], syncing: &Syncing) -> Result<(), String> {
+    let stalled = queues.iter().find(|queue| queue.stalled() >= STALLED).filter(|_| syncing.try_read().is_ok());
+    stalled.map_or(Ok(()), |queue| {
+        let (name, seconds) = (queue.name(), queue.stalled().as_secs());
+        Err(format!("keys of the queue {name} wait, and no sync has ended for {seconds} s"))
+    })
 }
 
 /// Whether an informer has listed; afterwards a watch that fails for a while is no reason to take a replica away.
@@ -364,4 +365,29 @@ fn synced(follow: &Follow) -> Result<(), String> {
         return Ok(());
     }
     Err(health.failing().unwrap_or_else(|| "not listed yet".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::object::Key;
+    use crate::working::queue::Cause;
+
+    #[tokio::test(start_paused = true)]
+    async fn workers_fail_their_check_when_keys_wait_and_no_sync_ends() {
+        let (queue, syncing) = (Queue::new("test", Backoff::default(), None), Syncing::default());
+        let queues = [queue.clone()];
+        Queue::start(&queues, || {});
+        for name in ["hangs", "waits"] {
+            queue.add(&Key::new("ns", name), Cause::Event);
+        }
+        queue.next().await.unwrap();
+        tokio::time::advance(Duration::from_secs(1199)).await;
+        assert_eq!(check_workers(&queues, &syncing), Ok(()));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let expected = "keys of the queue test wait, and no sync has ended for 1200 s".to_owned();
+        assert_eq!(check_workers(&queues, &syncing), Err(expected));
+        let _none_syncs = syncing.write().await;
+        assert_eq!(check_workers(&queues, &syncing), Ok(()), "everything is listed again");
+    }
 }

@@ -39,7 +39,7 @@ fn queue() -> Queue {
 }
 
 fn log_everything() {
-    let syncing = in_sync(&queue(), &Key::new("ns", "a"), 2, async {
+    let syncing = in_sync(&queue(), &Key::new("ns", "a"), 2, None, async {
         tracing::info!(pods = 3, done = true, key = "ns/b", share = 0.5, "Said \"hello\"\nand more");
         let error: Box<dyn std::error::Error> = "no \u{1}".into();
         tracing::warn!(list = ?[1, 2], err = &*error, "Odd");
@@ -140,7 +140,7 @@ async fn a_span_reaches_the_collector_over_the_wire() {
     options.otlp_endpoint = Some(format!("http://{collector}"));
     let (dispatch, telemetry) = dispatch(&options, |_| ()).unwrap();
     tracing::dispatcher::with_default(&dispatch, || {
-        let syncing = in_sync(&queue(), &Key::new("ns", "a"), 1, async { tracing::info!("Created pods") });
+        let syncing = in_sync(&queue(), &Key::new("ns", "a"), 1, None, async { tracing::info!("Created pods") });
         syncing.now_or_never().unwrap();
         tracing::debug_span!("too fine").in_scope(|| ());
     });

@@ -74,8 +74,9 @@ impl KeyControl<'_> {
         let path = resource.object_path(key.namespace(), key.name(), "");
         let deleted: Deleted = self.control.client.delete(&path, Accept::Metadata, json(options)).await?;
         let version = deleted.metadata.resource_version;
-        wrote();
-        if version != ResourceVersion::default() {
+        if version == ResourceVersion::default() {
+            wrote();
+        } else {
             self.record(resource, Write { object: key, version, created_with: None });
         }
         Ok(())

@@ -13,6 +13,7 @@ use crate::transport::api_error::ApiError;
 use crate::transport::client::Accept;
 use crate::transport::discovery::{self, GroupVersion, group_version};
 use crate::transport::pages::{Rest, Selection, each_of, latest_version, page_of_long_list};
+use crate::working::worker::running::wrote;
 
 impl Control {
     pub async fn get_metadata<T: DeserializeOwned>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
@@ -113,6 +114,7 @@ impl KeyControl<'_> {
         let options = DeleteOptions::<Uid>::any().with_dependents(propagation);
         let path = resource.collection_path(namespace);
         let IgnoredAny = self.client.delete(&path, Accept::MetadataList, json(&options)).await?;
+        wrote();
         Ok(())
     }
 }

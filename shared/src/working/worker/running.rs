@@ -27,15 +27,17 @@ impl Running {
     }
 }
 
+/// Runs a sync of a key. `seen` is when the event that led to it was seen.
 pub(crate) fn in_sync<F: Future>(
     queue: &Queue,
     key: &Key,
     attempt: u32,
+    seen: Option<Instant>,
     syncing: F,
 ) -> impl Future<Output = F::Output> + use<F> {
     let span = tracing::info_span!("sync", queue = queue.name(), %key, attempt);
-    let unanswered = Cell::new(queue.trigger(key).map(|trigger| trigger.seen));
-    SYNC.scope(Running { queue: queue.clone(), key: key.clone(), attempt, unanswered }, syncing.instrument(span))
+    let running = Running { queue: queue.clone(), key: key.clone(), attempt, unanswered: Cell::new(seen) };
+    SYNC.scope(running, syncing.instrument(span))
 }
 
 /// Tells the queue of a sync's first write how long after the event it was accepted.
@@ -100,7 +102,8 @@ mod tests {
                 wrote();
                 wrote();
             };
-            in_sync(&queue, &key, 1, syncing).await;
+            let seen = queue.trigger(&key).map(|trigger| trigger.seen);
+            in_sync(&queue, &key, 1, seen, syncing).await;
         }
         assert_eq!(*writes.0.lock().unwrap(), [Duration::from_secs(7)]);
     }
