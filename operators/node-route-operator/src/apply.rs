@@ -25,7 +25,7 @@ use crate::plan::Plan;
 use crate::plan::round::RoundPlan;
 use crate::status::network_status;
 
-/// What a shadow calls them.
+/// The name of the resource in a shadow's report.
 const ROUTES: &str = "routes";
 const FAILED_TO_CREATE_ROUTE: &str = "FailedToCreateRoute";
 pub(crate) const READY_PURPOSE: &str = "the time at which the cloud is ready";
@@ -80,12 +80,16 @@ impl Failures {
     /// How long the cloud wants to wait, or what failed. A time to wait holds for all calls of a sync.
     fn end(self) -> anyhow::Result<Option<Duration>> {
         if self.retry_after.is_some() {
-            for error in self.errors {
-                tracing::warn!(error = format!("{error:#}"), "cannot change a route");
-            }
+            self.warn();
             return Ok(self.retry_after);
         }
         aggregate(self.errors).map(|()| None)
+    }
+
+    fn warn(&self) {
+        for error in self.errors.iter().filter(|error| !ApiError::is_shadows(error)) {
+            tracing::warn!(error = format!("{error:#}"), "cannot change a route");
+        }
     }
 }
 
@@ -102,7 +106,8 @@ impl Writer {
         }
         let mut missing = wait.len();
         for cidr in &create {
-            let Some(node) = &observed.node else { continue };
+            // A deletion may have taken minutes.
+            let Some(node) = observed.node.as_ref().filter(|node| self.still_has(node, cidr)) else { continue };
             if kept.contains(&cidr) {
                 missing += 1;
             } else if let Err(failure) = self.create(node, cidr).await {
@@ -111,6 +116,11 @@ impl Writer {
             }
         }
         (missing, failures)
+    }
+
+    fn still_has(&self, node: &Node, cidr: &PodCidr) -> bool {
+        let now = self.caches.nodes.get(&node.metadata.key);
+        now.is_some_and(|now| now.metadata.uid == node.metadata.uid && now.pod_cidrs.contains(cidr))
     }
 
     /// Deletes a route, and wakes the Nodes that wait for that.
@@ -153,8 +163,8 @@ impl Writer {
         Err(Failure::of(error, format!("Could not create route {uid} {cidr} for node {name}")))
     }
 
-    /// Writes what a Node says about its network.
-    pub(crate) async fn say(&self, node: &Node, network: Network) -> anyhow::Result<()> {
+    /// Writes the condition NetworkUnavailable of a Node.
+    pub(crate) async fn set_condition(&self, node: &Node, network: Network) -> anyhow::Result<()> {
         let (key, uid) = (&node.metadata.key, node.metadata.uid);
         let patch = Patch::strategic(&network_status(network, self.ctx.now())).on_status();
         let patched = self.ctx.for_key(key, uid).patch(&NODES, key, uid, patch).await.unless_gone();
@@ -173,7 +183,7 @@ impl Writer {
     }
 
     /// Executes the plan of a round. Gives how long the cloud wants to wait.
-    pub(crate) async fn apply_round(&self, plan: RoundPlan) -> anyhow::Result<Option<Duration>> {
+    pub(crate) async fn apply_round(&self, plan: RoundPlan) -> Option<Duration> {
         let RoundPlan { delete, sync, reason: _ } = plan;
         let mut failures = Failures::default();
         for key in &sync {
@@ -182,6 +192,8 @@ impl Writer {
         for deleted in together(delete.iter().map(|route| self.delete(route))).await {
             deleted.unwrap_or_else(|failure| failures.add(failure));
         }
-        failures.end()
+        // The next round tries again. It is on time, because it is about all Nodes.
+        failures.warn();
+        failures.retry_after
     }
 }

@@ -109,11 +109,11 @@ impl NodeController {
             return Ok(Requeue::After(rest, READY_PURPOSE));
         }
         if let (Some(node), Some(network)) = (&observed.node, before(&observed)) {
-            self.writer.say(node, network).await?;
+            self.writer.set_condition(node, network).await?;
         }
         let (missing, failures) = self.writer.apply(&observed, plan).await;
         if let (Some(node), Some(network)) = (&observed.node, after(&observed, missing)) {
-            self.writer.say(node, network).await?;
+            self.writer.set_condition(node, network).await?;
         }
         self.writer.end(key, failures)
     }

@@ -1,4 +1,4 @@
-//! Keeps a route to the pods of each Node in the cloud's network, and says on the Node whether it has its routes.
+//! Keeps a route to the pods of each Node in the cloud's network, and shows in a condition of the Node whether it has its routes.
 //!
 //! Reading order: [`objects`] (the view of a Node, and a route) → [`controller`] (one sync of a Node; its `rounds` list the
 //! routes, and its `changes` say when a Node is due) → [`observe`], with [`memory`] (the routes as they were listed) →

@@ -1,4 +1,4 @@
-//! The view of a Node: the CIDRs of its pods, its addresses, and what it says about its network; and a route of the cloud.
+//! The view of a Node: the CIDRs of its pods, its addresses and its condition NetworkUnavailable; and a route of the cloud.
 //!
 //! Left out: all that heartbeats write.
 
@@ -55,7 +55,7 @@ pub struct Condition {
     pub reason: Text,
 }
 
-/// What this controller says about the network of a Node.
+/// The condition NetworkUnavailable, as this controller writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
     /// It has its routes.
@@ -93,10 +93,10 @@ impl fmt::Display for Network {
 }
 
 impl Node {
-    /// Whether its condition says so already. The condition of a network plugin has other reasons.
+    /// Whether it has this condition already. The condition of a network plugin has other reasons.
     ///
     /// Upstream: `updateNetworkingCondition`.
-    pub fn says(&self, network: Network) -> bool {
+    pub fn has_condition(&self, network: Network) -> bool {
         self.network.as_ref().is_some_and(|is| is.status == *network.status() && is.reason == *network.reason())
     }
 }

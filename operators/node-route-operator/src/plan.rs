@@ -125,7 +125,7 @@ fn stale(route: &ListedRoute, observed: &Observed) -> Option<Stale> {
     }
 }
 
-/// `delete 10.0.1.0/24 (not its CIDR), create 10.0.0.0/24 (1 stale, 1 missing, 0 waiting)`.
+/// `delete 10.0.1.0/24 (not a CIDR of its Node), create 10.0.0.0/24 (routes: 1 stale, 1 missing, 0 waiting)`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { delete, create, wait, reason } = self;

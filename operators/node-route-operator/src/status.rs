@@ -1,4 +1,4 @@
-//! What a Node says about its network: its condition NetworkUnavailable.
+//! The condition NetworkUnavailable of a Node.
 //!
 //! Upstream: `updateNetworkingCondition`, `k8s.io/cloud-provider/controllers/route/route_controller.go`.
 
@@ -16,7 +16,7 @@ pub fn before(observed: &Observed) -> Option<Network> {
     let node = observed.node.as_ref()?;
     let had_routes = matches!(&observed.routes, Known::Routes(routes) if !routes.is_empty());
     let is_unrouted = node.pod_cidrs.is_empty() && had_routes;
-    is_unrouted.then_some(Network::Unrouted).filter(|network| !node.says(*network))
+    is_unrouted.then_some(Network::Unrouted).filter(|network| !node.has_condition(*network))
 }
 
 /// The condition to write after the routes were changed, if the Node lacks it. `missing` counts its CIDRs without a route.
@@ -26,7 +26,7 @@ pub fn after(observed: &Observed, missing: usize) -> Option<Network> {
         return None;
     }
     let network = if missing == 0 { Network::Routed } else { Network::Unrouted };
-    Some(network).filter(|network| !node.says(*network))
+    Some(network).filter(|network| !node.has_condition(*network))
 }
 
 /// The strategic merge patch of `/status` with the condition.

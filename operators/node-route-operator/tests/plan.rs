@@ -523,3 +523,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_node_that_waits_is_synced_for_its_condition_alone() {
+    let cloud = [route("gone", "10.120.0.0/24", "")];
+    for (reason, expected) in [("RouteCreated", vec!["node-1"]), ("NoRouteCreated", vec![])] {
+        let status = if reason == "RouteCreated" { "False" } else { "True" };
+        let world = World::new(IPV4, &[saying(node1(), status, reason)], &cloud);
+        world.list();
+        let round = plan_round(&world.caches.observe_round(), world.caches.cluster_cidrs(), NOW);
+        let synced: Vec<&str> = round.sync.iter().map(Key::name).filter(|name| *name != "gone").collect();
+        assert_eq!(synced, expected, "{reason}");
+    }
+}

@@ -356,6 +356,34 @@ fn a_route_in_the_way_is_deleted_before_its_destination_gets_another() {
 }
 
 #[test]
+fn a_loose_route_that_cannot_be_deleted_changes_no_period() {
+    test(async {
+        let (server, cloud) = (Server::new(), Cloud::new());
+        add_route(&cloud, "", "10.120.7.0/24");
+        cloud.on_each(Call::DeleteRoute, Fault::Fail(CloudError::Failed("locked".to_owned())));
+        let flags = [&cloud.flag(), RANGES, "--route-reconciliation-period=30s"];
+        let running = Running::start::<NodeRouteOperator>(&server, &flags);
+        running.pass(Duration::from_secs(95)).await;
+        assert_eq!((count(&cloud.calls(), Call::ListRoutes), count(&cloud.calls(), Call::DeleteRoute)), (4, 4));
+    });
+}
+
+#[test]
+fn a_node_that_goes_while_a_route_is_deleted_gets_none() {
+    test(async {
+        let (server, cloud) = (Server::new(), Cloud::new());
+        add_route(&cloud, "a", "10.120.1.0/24");
+        cloud.on_next(Call::DeleteRoute, Fault::Delay(Duration::from_secs(60)));
+        server.add(&node("a", &["10.120.0.0/24"]));
+        let running = start(&server, &cloud);
+        running.pass(Duration::from_secs(30)).await;
+        server.delete("nodes", "a");
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!((routes(&cloud), count(&cloud.calls(), Call::CreateRoute)), (Vec::<String>::new(), 0));
+    });
+}
+
+#[test]
 fn many_routes_are_created_at_a_time() {
     test(async {
         let (server, cloud) = (Server::new(), Cloud::new());

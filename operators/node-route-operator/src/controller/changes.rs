@@ -1,7 +1,7 @@
 //! Which changes of a Node are due at once: those of its CIDRs and addresses.
 //!
-//! A round finds what else is wrong: routes of a Node that is gone, and a condition that somebody else wrote. Two
-//! controllers that both insist on a condition so write it once a round, not all the time.
+//! A round finds what else is wrong: routes of a Node that is gone, and a condition that somebody else wrote. If two
+//! controllers want different conditions, each writes once a round.
 
 use shared::following::cache::Change;
 use shared::working::effect::Effect;

@@ -32,7 +32,7 @@ pub(super) struct RoundController {
 }
 
 impl Controller for RoundController {
-    /// A Node that fails has a key of its own, so the next round is on time.
+    /// The next round is on time whatever fails: a Node that fails has a key of its own.
     ///
     /// Upstream: `reconcileNodeRoutes`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
@@ -60,7 +60,7 @@ impl Controller for RoundController {
         caches.routes.listed(routes);
         let plan = plan_round(&caches.observe_round(), caches.cluster_cidrs(), self.ctx.now());
         self.ctx.decide(key, &plan);
-        let ready_after = self.writer.apply_round(plan).await?.unwrap_or_default();
+        let ready_after = self.writer.apply_round(plan).await.unwrap_or_default();
         let took = self.ctx.now().duration_since(began).unsigned_abs();
         Ok(Requeue::After(self.period.saturating_sub(took).max(ready_after), PURPOSE))
     }

@@ -12,7 +12,7 @@ use shared::working::decisions::{self, Reasoned};
 
 use crate::objects::ListedRoute;
 use crate::observe::{Observed, ObservedRound};
-use crate::plan::plan;
+use crate::plan::{Reason, plan};
 use crate::status::{after, before};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -41,11 +41,12 @@ impl Reasoned for RoundPlan {
 pub fn plan_round(observed: &ObservedRound, cluster_cidrs: &[Cidr], now: Timestamp) -> RoundPlan {
     let ObservedRound { nodes, loose } = observed;
     let delete = loose.iter().filter(|route| route.is_ours(cluster_cidrs)).cloned().collect();
-    // A Node that waits for the cloud has a time of its own.
-    let is_ready = |node: &Observed| node.ready_at.is_none_or(|at| at <= now);
     let is_wrong = |node: &&Observed| {
-        let says_wrong = before(node).is_some() || after(node, 0).is_some();
-        is_ready(node) && (says_wrong || plan(node, cluster_cidrs, now).is_change())
+        let plan = plan(node, cluster_cidrs, now);
+        // A Node whose cloud asked for time has a timer.
+        let is_ready = !matches!(plan.reason, Reason::NotReady { until: _ });
+        let has_wrong_condition = || before(node).is_some() || after(node, plan.wait.len()).is_some();
+        is_ready && (plan.is_change() || has_wrong_condition())
     };
     let sync: Vec<Key> = nodes.iter().filter(is_wrong).map(|node| node.key.clone()).collect();
     let reason = RoundReason { nodes: nodes.len(), wrong: sync.len() };
