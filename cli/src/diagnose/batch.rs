@@ -164,7 +164,7 @@ fn newest<'a>(evidence: &'a Evidence, cron_job: Object<'a>, reasons: &[&str]) ->
 fn reason(evidence: &Evidence, object: Object<'_>, case: &str) -> bool {
     let answers = evidence.operators.iter().filter_map(|asked| operators::answer(asked, object));
     let stages = answers.flat_map(|answer| &answer.keys).flat_map(|key| &key.now);
-    stages.map(|stage| &stage.reason).any(|reason| reason.as_str() == Some(case) || reason.get(case).is_some())
+    stages.into_iter().any(|stage| operators::is_case(&stage.reason, case))
 }
 
 fn too_late(evidence: &Evidence, cron_job: Object<'_>) -> Option<String> {

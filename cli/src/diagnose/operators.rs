@@ -2,6 +2,7 @@
 //! `alarm`.
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use shared::api::explain::{CacheState, Explanation, KeyState, Outcome};
 
 use crate::cause::Cause;
@@ -49,6 +50,17 @@ pub(crate) fn failing_key(evidence: &Evidence, object: Object<'_>) -> Option<(St
 fn key<'a>(evidence: &'a Evidence, operator: &str, object: Object<'_>) -> Option<&'a KeyState> {
     let asked = evidence.operators.iter().find(|asked| asked.operator == operator)?;
     answer(asked, object)?.keys.first()
+}
+
+/// Whether an operator would decide this case of its reasons now.
+pub(crate) fn decides(evidence: &Evidence, operator: &str, object: Object<'_>, case: &str) -> bool {
+    let stage = key(evidence, operator, object).and_then(|key| key.now.last());
+    stage.is_some_and(|stage| is_case(&stage.reason, case))
+}
+
+/// Whether a decision's reason is this case, with fields or without.
+pub(crate) fn is_case(reason: &Value, case: &str) -> bool {
+    reason.as_str() == Some(case) || reason.get(case).is_some()
 }
 
 /// What an operator says about the object: the error of its last sync, or what it would decide now.

@@ -33,9 +33,11 @@ fn without_address(evidence: &Evidence, service: Object<'_>) -> Option<Services>
         return None;
     }
     let class = service.text("/spec/loadBalancerClass").to_owned();
-    // The operator also answers about Services of other classes, with nothing to do.
-    let told = evidence.event(service, &NO_BALANCER).map(|event| event.text("/message").to_owned());
-    let word = told.or_else(|| operators::word_of(evidence, BALANCERS, service)).unwrap_or_default();
+    // The operator also answers about Services of other classes, which it leaves alone.
+    let is_left_alone = operators::decides(evidence, BALANCERS, service, "notWanted");
+    let word = if is_left_alone { None } else { operators::word_of(evidence, BALANCERS, service) };
+    let told = || evidence.event(service, &NO_BALANCER).map(|event| event.text("/message").to_owned());
+    let word = word.or_else(told).unwrap_or_default();
     Some(Services::NoAddress { class, word })
 }
 

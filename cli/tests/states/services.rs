@@ -98,6 +98,7 @@ pub(crate) fn balancers() -> Vec<Row> {
                 |said| {
                     let nothing = "nothing (it wants no load balancer of the provider)";
                     nothing.clone_into(&mut said.keys[0].now[0].text);
+                    said.keys[0].now[0].reason = json!("notWanted");
                 },
             ),
             Stuck,
@@ -105,7 +106,12 @@ pub(crate) fn balancers() -> Vec<Row> {
         ),
         row(
             says(
-                evidence(vec![balanced(&json!({})), ready(), slice(1, 0)]),
+                evidence(vec![
+                    balanced(&json!({})),
+                    ready(),
+                    slice(1, 0),
+                    event("web", "SyncLoadBalancerFailed", "Error syncing load balancer: no subnet", -900),
+                ]),
                 "service-lb-operator",
                 ("services", "web"),
                 |said| fails(said, "ensure the load balancer (it has changed)", "quota exceeded"),
