@@ -26,7 +26,7 @@ pub use endpoint::Endpoint;
 pub use error::CloudError;
 pub use objects::{Info, InstanceMetadata, LoadBalancer, NodeAddress, Route};
 
-/// How long a controller rests whose provider lacks a capability.
+/// The time until a controller asks again whether the provider has a capability that it lacked.
 pub const REST: Duration = Duration::from_mins(1);
 
 /// The largest message that both sides accept: a call with 5,000 nodes has about 15 MiB.

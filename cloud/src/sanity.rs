@@ -22,8 +22,9 @@ use crate::objects::{Info, LoadBalancer, NodeAddress, Route};
 /// Shorter than any provider needs: the call is under way when it passes.
 const TOO_SHORT: Duration = Duration::from_millis(1);
 
-/// How many objects are asked about at the same time.
-const AT_ONCE: usize = 5;
+/// How many questions are asked at the same time.
+const QUESTIONS: usize = 50;
+const ROUTES_MAX: usize = 5;
 
 /// What the checks may use in the cloud.
 #[derive(Clone, Debug, Default)]
@@ -390,7 +391,7 @@ impl Bench<'_> {
 
     async fn many_questions(&self) -> Result<(), String> {
         let nodes = self.nodes()?;
-        let asked = nodes.iter().cycle().take(AT_ONCE * 10);
+        let asked = nodes.iter().cycle().take(QUESTIONS);
         let answers = join_all(asked.map(|node| self.client.instance_exists(node))).await;
         let wrong = answers.into_iter().find(|answer| *answer != Ok(true));
         ensure(wrong.is_none(), || format!("one of them: {wrong:?}"))
@@ -412,9 +413,13 @@ impl Bench<'_> {
         Ok(self.ground.route_cidrs.first().ok_or("no destination of a route is given")?)
     }
 
+    /// The name hint of all routes. Operators repeat a call with the same one.
+    fn hint(&self) -> String {
+        format!("cloud-sanity-{:x}", self.run)
+    }
+
     async fn create(&self, route: &Route) -> Result<(), String> {
-        let hint = format!("cloud-sanity-{:x}", self.run);
-        self.client.create_route(self.cluster(), &hint, route).await.map_err(|error| format!("Create: {error}"))
+        self.client.create_route(self.cluster(), &self.hint(), route).await.map_err(|error| format!("Create: {error}"))
     }
 
     /// The routes of List to the same pods.
@@ -478,7 +483,7 @@ impl Bench<'_> {
         let route = self.route(self.first_cidr()?)?;
         let act = async {
             let written = serde_json::to_vec(&route).map_err(|error| error.to_string())?;
-            let (cluster_name, name_hint) = (self.ground.cluster.clone(), "cloud-sanity".to_owned());
+            let (cluster_name, name_hint) = (self.ground.cluster.clone(), self.hint());
             let request = CreateRouteRequest { cluster_name, name_hint, route: written };
             // It may be done in time.
             let _ = self.client.call_within(request, TOO_SHORT).await;
@@ -490,7 +495,7 @@ impl Bench<'_> {
     }
 
     async fn many_routes(&self) -> Result<(), String> {
-        let routes = self.ground.route_cidrs.iter().take(AT_ONCE).map(|cidr| self.route(cidr));
+        let routes = self.ground.route_cidrs.iter().take(ROUTES_MAX).map(|cidr| self.route(cidr));
         let routes: Vec<Route> = routes.collect::<Result<_, _>>()?;
         let act = async {
             let created = join_all(routes.iter().map(|route| self.create(route))).await;

@@ -18,6 +18,8 @@ use tokio::io::DuplexStream;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
+use crate::client::Client;
+use crate::endpoint::{Address, Endpoint, Files};
 use crate::error::CloudError;
 use crate::objects::{Info, InstanceMetadata, LoadBalancer, PROTOCOL_VERSION, Route};
 use crate::server::{Provider, serve_connection};
@@ -116,7 +118,15 @@ impl Cloud {
 
     /// The flag with which an operator in the same test finds it.
     pub fn flag(&self) -> String {
-        format!("--cloud-provider-endpoint=memory://{}", self.number)
+        format!("--cloud-provider-endpoint={}", self.endpoint())
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(&self.endpoint())
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint { address: Address::Memory(self.number), files: Files::default() }
     }
 
     /// The calls so far, such as `EnsureLoadBalancer default/web [node-0 node-1]`; without those of
@@ -234,7 +244,7 @@ impl Shared {
         self.act(call, |state| act(&mut state.world)).await
     }
 
-    /// Does the call with the fault that it has.
+    /// Runs a call, with its next fault if there is one.
     async fn act<T>(&self, call: Call, act: impl FnOnce(&mut State) -> Result<T, CloudError>) -> Result<T, CloudError> {
         let fault = {
             let mut state = self.state();
