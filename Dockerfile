@@ -2,8 +2,8 @@
 # With a binary that is built already (what `make image` does), and nothing pulled:
 #   docker build --build-arg OPERATOR=deployment-operator --target prebuilt --file Dockerfile dist/bin
 
-# All that is in an image beside its program and /licenses: no shell, no libc, and no root but for the one that takes the place of
-# kube-controller-manager: kubeadm's manifest names no user, and the keys that it mounts are root's (RUN_AS=0:0).
+# An image holds its program and /licenses: no shell, no shared library. It runs as 65532. The image `operators` runs as
+# root (RUN_AS=0:0), because kubeadm's manifest names no user and mounts root's keys.
 FROM scratch AS empty
 ARG RUN_AS=65532:65532
 USER $RUN_AS

@@ -1,7 +1,7 @@
 # Everything a person does with this project. `make help` lists it.
 
 OPERATORS ?= $(patsubst operators/%/Cargo.toml,%,$(wildcard operators/*/Cargo.toml))
-# Those of them that a cluster without a cloud's provider can have.
+# Operators that need no cloud provider.
 INSTALLED ?= $(filter $(OPERATORS),$(shell sed -n 's/^ *- \(.*-operator\)$$/\1/p' manifests/kustomization.yaml))
 # One program more has all of them in it, and alone is enough where ONE_IMAGE is set.
 ALL_IN_ONE := operators

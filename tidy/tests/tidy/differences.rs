@@ -1,6 +1,7 @@
 //! The rows of `docs/differences.md`, from the section "Differences from upstream" of each operator's page.
 
 use crate::operators::section;
+use crate::pages::slug;
 use crate::tree::read;
 
 pub(crate) const HEADING: &str = "Differences from upstream";
@@ -70,12 +71,6 @@ fn moved(text: &str, operator: &str) -> String {
     moved
 }
 
-/// The anchor of a heading, as GitHub and mdbook form it.
-pub(crate) fn slug(heading: &str) -> String {
-    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
-}
-
 #[test]
 fn each_item_and_paragraph_becomes_a_row() {
     let section = "\nNone shows in a [shadow](../../docs/a.md#shadow-x) at rest.\nA second line.\n\nNames:\n\n- One `a|b`.\n  More.\n- Two ([x](../b-operator/README.md)).\n\nA remark, [here](#flags).\n";
@@ -92,10 +87,4 @@ fn each_item_and_paragraph_becomes_a_row() {
         moved("[d](../../docs/d.md), [l](../../LICENSE), [w](https://w)", "a"),
         "[d](d.md), [l](../LICENSE), [w](https://w)"
     );
-}
-
-#[test]
-fn anchors_are_those_of_github() {
-    assert_eq!(slug("Shadow: what would a takeover change?"), "shadow-what-would-a-takeover-change");
-    assert_eq!(slug("`why -o json`"), "why--o-json");
 }

@@ -5,10 +5,11 @@
 //! `kubectl operators why` prints.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::pages::pages;
+use crate::pages::{Part, pages, parts};
 use crate::tree::{self, File, exists, read};
 
 /// Code in a page: a fenced block, or a span in a line.
@@ -21,21 +22,23 @@ struct Code<'a> {
 /// The blocks and spans of a page, in order.
 fn code(page: &str) -> Vec<Code<'_>> {
     let mut found = Vec::new();
-    for (place, part) in page.split("```").enumerate() {
-        if place % 2 == 1 {
-            let (language, text) = part.split_once('\n').unwrap_or(("", part));
-            found.push(Code { language: language.trim(), text });
-        } else {
-            let spans = part.split("\n\n").flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
-            found.extend(spans.map(|text| Code { language: "", text }));
+    for part in parts(page) {
+        match part {
+            Part::Block { language, code } => found.push(Code { language, text: code }),
+            Part::Text(text) => {
+                let spans = text.split("\n\n").flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
+                found.extend(spans.map(|text| Code { language: "", text }));
+            }
         }
     }
     found
 }
 
-/// The folders of this repository whose paths pages name.
-const FOLDERS: [&str; 10] =
-    ["all-in-one/", "bench/", "cli/", "docs/", "e2e/", "manifests/", "operators/", "release/", "scripts/", "tidy/"];
+/// The folders of this repository, without those that a build writes.
+static FOLDERS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let names = tree::list("").into_iter().filter(|name| name.ends_with('/'));
+    names.filter(|name| !["target/", "dist/", ".git/"].contains(&name.as_str())).collect()
+});
 
 /// Paths of the repository in code, without those that have a placeholder.
 fn paths(code: &str) -> impl Iterator<Item = &str> {
@@ -43,7 +46,7 @@ fn paths(code: &str) -> impl Iterator<Item = &str> {
     let words =
         words.map(|word| word.trim_start_matches("../").trim_start_matches("./").trim_end_matches(['.', ':', ';']));
     words.filter(|word| {
-        FOLDERS.iter().any(|folder| word.starts_with(folder)) && !word.contains(['<', '…', '*', '$', '{'])
+        FOLDERS.iter().any(|folder| word.starts_with(folder.as_str())) && !word.contains(['<', '…', '*', '$', '{'])
     })
 }
 
@@ -69,9 +72,10 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The long flags that Rust code declares for clap, and those that it writes down as text.
+/// The long flags that Rust code declares for clap, and those that it writes down as text, outside of comments.
 fn declared(source: &str) -> BTreeSet<String> {
-    let mut flags: BTreeSet<String> = flags(source).map(str::to_owned).collect();
+    let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let mut flags: BTreeSet<String> = code.flat_map(flags).map(str::to_owned).collect();
     for attribute in source.split("#[arg(").skip(1) {
         let (arguments, rest) = attribute.split_once(")]\n").unwrap_or((attribute, ""));
         if let Some(name) = arguments.split("long = \"").nth(1).and_then(|name| name.split('"').next()) {
@@ -84,10 +88,20 @@ fn declared(source: &str) -> BTreeSet<String> {
     flags
 }
 
-/// The lines of code with a command, from its name to the end of the line or of the command.
-fn commands<'a>(code: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
-    let lines = code.lines().filter_map(move |line| line.split_once(name));
-    lines.map(|(_, arguments)| arguments.split(['#', '|', ';']).next().unwrap_or_default())
+/// The long flags that a script takes: the patterns of its `case`, as `--a)`, `--a | --b)` or `--a=*)`.
+fn taken(script: &str) -> BTreeSet<&str> {
+    let patterns = script.lines().filter_map(|line| line.trim_start().split_once(')'));
+    let alternatives = patterns.flat_map(|(patterns, _)| patterns.split('|')).map(str::trim);
+    let flags = alternatives.filter_map(|pattern| pattern.strip_suffix("=*").unwrap_or(pattern).strip_prefix("--"));
+    flags.filter(|flag| flag.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')).collect()
+}
+
+/// The arguments of each command of that name in code, up to the end of its line or of the command. A backslash continues
+/// a line.
+fn commands(code: &str, name: &str) -> Vec<String> {
+    let joined = code.replace("\\\n", " ");
+    let lines = joined.lines().filter_map(|line| line.split_once(name));
+    lines.map(|(_, arguments)| arguments.split(['#', '|', ';']).next().unwrap_or_default().to_owned()).collect()
 }
 
 /// The subcommands of the plugin.
@@ -107,7 +121,8 @@ fn check_plugin(file: &File, source: &str) -> Vec<String> {
             if !subcommand.starts_with('-') && !subcommand.is_empty() && !subcommands.contains(subcommand) {
                 complaints.push(format!("{}: `kubectl operators` has no {subcommand}", file.path));
             }
-            let unknown = flags(arguments).filter(|flag| !known.contains(*flag) && !["help", "version"].contains(flag));
+            let unknown =
+                flags(&arguments).filter(|flag| !known.contains(*flag) && !["help", "version"].contains(flag));
             complaints.extend(unknown.map(|flag| format!("{}: `kubectl operators` has no --{flag}", file.path)));
         }
     }
@@ -118,23 +133,33 @@ fn check_scripts(file: &File, read: impl Fn(&str) -> String) -> Vec<String> {
     let mut complaints = Vec::new();
     for Code { text, .. } in code(&file.text) {
         for script in paths(text).filter(|path| tree::is_a(path, "sh")).collect::<BTreeSet<&str>>() {
-            let arguments = commands(text, script).flat_map(flags);
-            let source = read(script);
-            let known: BTreeSet<&str> = flags(&source).collect();
-            let unknown = arguments.filter(|flag| !known.contains(flag));
+            let (arguments, source) = (commands(text, script), read(script));
+            let known = taken(&source);
+            let unknown = arguments.iter().flat_map(|arguments| flags(arguments)).filter(|flag| !known.contains(flag));
             complaints.extend(unknown.map(|flag| format!("{}: {script} has no --{flag}", file.path)));
         }
     }
     complaints
 }
 
-/// Flags of programs that are not in this repository.
-const FOREIGN: [&str; 4] = ["all-targets", "as", "audience", "deny"];
+/// Flags of programs that are not in this repository; on the page of an operator, also those of other programs here.
+const FOREIGN: [(&str, &[&str]); 9] = [
+    ("cargo", &["all-targets", "deny"]),
+    ("curl", &["header", "insecure"]),
+    ("helm", &["wait"]),
+    ("kube-apiserver", &["kubelet-certificate-authority", "runtime-config", "service-account-key-file"]),
+    ("kube-controller-manager", &["enable-hostpath-provisioner"]),
+    ("kubectl", &["all-namespaces", "as", "audience", "field-selector", "filename", "namespace", "selector", "tail"]),
+    ("kubectl operators", &["as-service-account"]),
+    ("kubelet", &["node-ip"]),
+    ("ln", &["symbolic"]),
+];
 
 fn check_flags(file: &File, known: &BTreeSet<String>) -> Vec<String> {
     let code = code(&file.text);
-    let unknown =
-        code.iter().flat_map(|code| flags(code.text)).filter(|flag| !known.contains(*flag) && !FOREIGN.contains(flag));
+    let is_foreign = |flag: &&str| FOREIGN.iter().any(|(_, flags)| flags.contains(flag));
+    let unknown = code.iter().flat_map(|code| flags(code.text));
+    let unknown = unknown.filter(|flag| !known.contains(*flag) && !is_foreign(flag));
     unknown
         .map(|flag| format!("{}: no program here has the flag --{flag}; FOREIGN names those of others", file.path))
         .collect()
@@ -143,7 +168,8 @@ fn check_flags(file: &File, known: &BTreeSet<String>) -> Vec<String> {
 /// The variables of make in a command: `make image OPERATOR=…`.
 fn check_variables(file: &File, known: &str) -> Vec<String> {
     let code = code(&file.text);
-    let words = code.iter().flat_map(|code| commands(code.text, "make ")).flat_map(str::split_whitespace);
+    let commands: Vec<String> = code.iter().flat_map(|code| commands(code.text, "make ")).collect();
+    let words = commands.iter().flat_map(|arguments| arguments.split_whitespace());
     let names = words.filter_map(|word| word.split_once('=')).map(|(name, _)| name);
     let names = names.filter(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '_') && !name.is_empty());
     let unknown = names.filter(|name| !known.contains(&format!("({name})")) && !known.contains(&format!("${{{name}")));
@@ -174,13 +200,19 @@ fn check_yaml(file: &File) -> Vec<String> {
     complaints
 }
 
+/// The flags of the Rust code in these folders, without tests.
+fn flags_in(folders: &[&str]) -> BTreeSet<String> {
+    let sources = folders.iter().flat_map(|folder| tree::files(folder, ".rs"));
+    let sources = sources.filter(|file| !file.path.contains("/tests/") && !file.path.ends_with("/tests.rs"));
+    sources.flat_map(|file| declared(&file.text)).collect()
+}
+
 /// All flags that programs and scripts of this repository have.
 fn known_flags() -> BTreeSet<String> {
-    let rust = ["operators", "shared/src", "cloud/src", "all-in-one/src", "cli/src", "e2e/src", "bench/src"];
-    let sources = rust.iter().flat_map(|folder| tree::files(folder, ".rs"));
-    let mut known: BTreeSet<String> = sources.flat_map(|file| declared(&file.text)).collect();
+    let mut known =
+        flags_in(&["operators", "shared/src", "cloud/src", "all-in-one/src", "cli/src", "e2e/src", "bench/src"]);
     let scripts = tree::files("scripts", ".sh");
-    known.extend(scripts.iter().flat_map(|file| flags(&file.text)).map(str::to_owned));
+    known.extend(scripts.iter().flat_map(|file| taken(&file.text)).map(str::to_owned));
     let accepted = read("all-in-one/src/command_line/accepted.rs");
     known.extend(accepted.split("(\"").skip(1).filter_map(|rest| rest.split('"').next()).map(str::to_owned));
     known
@@ -190,13 +222,18 @@ fn known_flags() -> BTreeSet<String> {
 fn what_examples_name_is_there() {
     let plugin = read("cli/src/flags.rs");
     let known = known_flags();
+    let of_every_operator = flags_in(&["shared/src", "cloud/src"]);
     let mut variables = read("Makefile");
     variables.extend(tree::files("scripts", ".sh").into_iter().map(|file| file.text));
     crate::none(pages().iter().flat_map(|page| {
         let mut complaints = check_paths(page, exists);
         complaints.extend(check_plugin(page, &plugin));
         complaints.extend(check_scripts(page, |path| if exists(path) { read(path) } else { String::new() }));
-        complaints.extend(check_flags(page, &known));
+        let operator = page.path.strip_prefix("operators/").and_then(|path| path.strip_suffix("/README.md"));
+        complaints.extend(operator.map_or_else(
+            || check_flags(page, &known),
+            |operator| check_flags(page, &(&of_every_operator | &flags_in(&[&format!("operators/{operator}/src")]))),
+        ));
         complaints.extend(check_variables(page, &variables));
         complaints.extend(check_yaml(page));
         complaints
@@ -212,7 +249,7 @@ fn code_is_found_in_blocks_and_spans() {
 
 #[test]
 fn flags_of_clap_are_found() {
-    let source = "#[arg(long, value_name = \"FILE\")]\n    pub a_file: x,\n#[arg(long = \"b\")]\nc: y,\n#[arg(required)]\nd: z,\nlet e = \"--e-f\";";
+    let source = "/// Unlike `--upstream`.\n#[arg(long, value_name = \"FILE\")]\n    pub a_file: x,\n#[arg(long = \"b\")]\nc: y,\n#[arg(required)]\nd: z,\nlet e = \"--e-f\";";
     assert_eq!(declared(source), ["a-file", "b", "e-f"].map(str::to_owned).into());
     assert_eq!(
         subcommands("enum Command {\n    /// A.\n    Why {\n        x: y,\n    },\n    Status(S),\n}\n"),
@@ -251,8 +288,14 @@ fn each_rule_fires() {
         ["docs/a.md: `kubectl operators` has no --yy"]
     );
 
-    let script = |_: &str| "--force) force=1 ;;".to_owned();
-    assert!(check_scripts(&page("`scripts/a.sh --force`"), script).is_empty());
+    let script = |_: &str| "--force) force=1 ;;\n--bb | --cc=*) kubectl --wait ;;\n".to_owned();
+    let continued = page("`scripts/a.sh --force`\n\n```\nscripts/a.sh \\\n  --bb --cc=d # --ee\n```");
+    assert!(check_scripts(&continued, script).is_empty());
+    assert_eq!(check_scripts(&page("`scripts/a.sh --wait`"), script), ["docs/a.md: scripts/a.sh has no --wait"]);
+    assert_eq!(
+        check_scripts(&page("```\nscripts/a.sh --bb \\\n  --dd\n```"), script),
+        ["docs/a.md: scripts/a.sh has no --dd"]
+    );
     assert_eq!(check_scripts(&page("`scripts/a.sh --farce x`"), script), ["docs/a.md: scripts/a.sh has no --farce"]);
 
     let known = BTreeSet::from(["a-syncs".to_owned()]);

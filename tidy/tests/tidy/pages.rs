@@ -1,9 +1,8 @@
 //! Rules on pages for people and on values that stand in several places, such as versions: links lead somewhere, targets
 //! and modules that are named exist.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::differences::slug;
 use crate::tree::{self, File, exists, read};
 
 /// The pages for people.
@@ -14,6 +13,27 @@ pub(crate) fn pages() -> Vec<File> {
     let top = top.map(|path| File { text: read(&path), path });
     let below = ["docs", "operators", "manifests", "providers"].iter().flat_map(|folder| tree::files(folder, ".md"));
     top.chain(below).collect()
+}
+
+/// A part of a page.
+pub(crate) enum Part<'a> {
+    Text(&'a str),
+    /// A fenced block.
+    Block {
+        language: &'a str,
+        code: &'a str,
+    },
+}
+
+/// The parts of a page, in order.
+pub(crate) fn parts(page: &str) -> impl Iterator<Item = Part<'_>> {
+    page.split("```").enumerate().map(|(place, part)| {
+        if place % 2 == 0 {
+            return Part::Text(part);
+        }
+        let (language, code) = part.split_once('\n').unwrap_or(("", part));
+        Part::Block { language: language.trim(), code }
+    })
 }
 
 /// The links of a page to files of the project, as paths from the root with an anchor, which may be empty.
@@ -39,18 +59,31 @@ fn links(file: &File) -> Vec<(String, &str)> {
     local.map(resolve).collect()
 }
 
+/// The anchor of a heading, as GitHub and mdbook form it.
+pub(crate) fn slug(heading: &str) -> String {
+    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
+}
+
 /// The anchors of a page: one for each heading, outside of code.
 fn anchors(page: &str) -> BTreeSet<String> {
-    let text = page.split("\n```").step_by(2);
+    let text = parts(page).filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None });
     let headings = text.flat_map(str::lines).filter(|line| line.starts_with('#'));
     headings.map(|line| slug(line.trim_start_matches('#'))).collect()
 }
 
-/// Links to files or headings of the project that are not there. `read` gives the text of a file.
-fn check_links(file: &File, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
-    let dead = links(file).into_iter().filter(|(path, anchor)| match read(path) {
-        None => true,
-        Some(text) => !anchor.is_empty() && !anchors(&text).contains(*anchor),
+/// The anchors of each page, by its path.
+type Anchors = BTreeMap<String, BTreeSet<String>>;
+
+/// Links to files or headings of the project that are not there. Only pages have headings.
+fn check_links(file: &File, anchors: &Anchors, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let dead = links(file).into_iter().filter(|(path, anchor)| {
+        let found = anchors.get(path);
+        if anchor.is_empty() {
+            found.is_none() && !exists(path)
+        } else {
+            found.is_none_or(|found| !found.contains(*anchor))
+        }
     });
     let named = |(path, anchor): (String, &str)| if anchor.is_empty() { path } else { format!("{path}#{anchor}") };
     dead.map(|link| format!("{}: links to {}, which is not there", file.path, named(link))).collect()
@@ -84,6 +117,18 @@ fn check_targets(file: &File, makefile: &str) -> Vec<String> {
     unknown.map(|word| format!("{}: names make {word}, which make does not know", file.path)).collect()
 }
 
+/// How many tests the rows of a table count as passed and as run, in this order. They are its last two columns.
+fn results(page: &str) -> (u32, u32) {
+    let count = |cell: &str| cell.split(|c: char| !c.is_ascii_digit()).next().and_then(|number| number.parse().ok());
+    let rows = page.lines().filter_map(|line| {
+        let mut cells = line.strip_suffix(" |")?.split(" | ").collect::<Vec<&str>>();
+        let passed = cells.pop().and_then(count)?;
+        let ran = cells.pop().filter(|_| cells.len() == 3).and_then(|cell| cell.parse().ok())?;
+        Some((passed, ran))
+    });
+    rows.fold((0, 0), |(passed, ran): (u32, u32), row: (u32, u32)| (passed + row.0, ran + row.1))
+}
+
 /// The text after `before` up to the end of its line, without quotation marks.
 fn after<'a>(text: &'a str, before: &str) -> &'a str {
     let rest = text.split(before).nth(1).unwrap_or_else(|| panic!("no {before:?}"));
@@ -92,9 +137,9 @@ fn after<'a>(text: &'a str, before: &str) -> &'a str {
 
 #[test]
 fn links_lead_somewhere() {
-    // Folders have no text.
-    let read = |path: &str| exists(path).then(|| if tree::is_a(path, "md") { read(path) } else { String::new() });
-    crate::none(pages().iter().flat_map(|page| check_links(page, read)));
+    let pages = pages();
+    let anchors = pages.iter().map(|page| (page.path.clone(), anchors(&page.text))).collect();
+    crate::none(pages.iter().flat_map(|page| check_links(page, &anchors, exists)));
 }
 
 #[test]
@@ -119,6 +164,13 @@ fn make_knows_the_modules_of_tests_that_wait_for_minutes() {
 }
 
 #[test]
+fn the_first_page_counts_upstreams_tests_as_their_page_does() {
+    let (passed, ran) = results(&read("docs/conformance.md"));
+    let claim = format!("{passed} of {ran} of [Kubernetes' own e2e tests](docs/conformance.md)");
+    assert!(read("README.md").contains(&claim), "README.md: does not say {claim:?}");
+}
+
+#[test]
 fn the_images_are_of_this_version_and_built_by_this_rust() {
     let cargo = read("Cargo.toml");
     let version = after(&cargo, "[workspace.package]\nversion = ");
@@ -135,21 +187,36 @@ fn the_images_are_of_this_version_and_built_by_this_rust() {
 }
 
 #[test]
+fn anchors_are_those_of_github() {
+    assert_eq!(slug("Shadow: what would a takeover change?"), "shadow-what-would-a-takeover-change");
+    assert_eq!(slug("`why -o json`"), "why--o-json");
+}
+
+#[test]
 fn each_rule_fires() {
     let page = |text: &str| File { path: "docs/a.md".to_owned(), text: text.to_owned() };
-    let there = |path: &str| {
-        (path == "docs/b.md" || path == "docs/a.md").then(|| "# B\n\n## C d?\n\n```\n# x\n```\n".to_owned())
-    };
-    assert!(check_links(&page("[b](b.md), [c](../docs/b.md#c-d), [d](https://d), [e](#b)"), there).is_empty());
-    for (link, dead) in [("c.md", "docs/c.md"), ("b.md#x", "docs/b.md#x"), ("#e", "docs/a.md#e"), ("../b.md", "b.md")] {
+    let of_both = anchors("# B\n\n## C d?\n\n```\n# x\n```\n");
+    let anchors = Anchors::from(["docs/a.md", "docs/b.md"].map(|path| (path.to_owned(), of_both.clone())));
+    let there = |path: &str| path == "Makefile";
+    let links = page("[b](b.md), [c](../docs/b.md#c-d), [d](https://d), [e](#b), [f](../Makefile)");
+    assert!(check_links(&links, &anchors, there).is_empty());
+    for (link, dead) in [
+        ("c.md", "docs/c.md"),
+        ("b.md#x", "docs/b.md#x"),
+        ("#e", "docs/a.md#e"),
+        ("../b.md", "b.md"),
+        ("../Makefile#b", "Makefile#b"),
+    ] {
         let expected = format!("docs/a.md: links to {dead}, which is not there");
-        assert_eq!(check_links(&page(&format!("[c]({link})")), there), [expected]);
+        assert_eq!(check_links(&page(&format!("[c]({link})")), &anchors, there), [expected]);
     }
     let summary = |text: &str| File { path: "docs/SUMMARY.md".to_owned(), text: text.to_owned() };
     let pages = [page("[b](../B.md), [l](../LICENSE), [p](p.proto)")];
     assert!(check_site(&summary("[a](a.md), [b](../B.md)"), &pages).is_empty());
     assert_eq!(check_site(&summary("[a](a.md)"), &pages), ["docs/a.md: links to B.md, which the site lacks"]);
     assert_eq!(check_site(&summary(""), &pages), ["docs/SUMMARY.md: does not list docs/a.md"]);
+    let table = "| tests | date | nodes | ran | passed |\n|---|---|---|---|---|\n| A | d | 1, 2 | 7 | 7 |\n| B | d | 1 | 96 | 95; one alone |\n| c | 3 |\n";
+    assert_eq!(results(table), (102, 103));
     let makefile = "\nrun: needs\n";
     assert!(check_targets(&page("`make run`, and how to make images\n"), makefile).is_empty());
     assert_eq!(
