@@ -18,7 +18,6 @@ use tokio::io::DuplexStream;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::client::Client;
 use crate::endpoint::{Address, Endpoint, Files};
 use crate::error::CloudError;
 use crate::objects::{Info, InstanceMetadata, LoadBalancer, PROTOCOL_VERSION, Route};
@@ -121,11 +120,7 @@ impl Cloud {
         format!("--cloud-provider-endpoint={}", self.endpoint())
     }
 
-    pub fn client(&self) -> Client {
-        Client::new(&self.endpoint())
-    }
-
-    fn endpoint(&self) -> Endpoint {
+    pub fn endpoint(&self) -> Endpoint {
         Endpoint { address: Address::Memory(self.number), files: Files::default() }
     }
 

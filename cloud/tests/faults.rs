@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use cloud::CloudError;
 use cloud::testing::{Call, Cloud, Fault, Instance};
+use cloud::{Client, CloudError};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
@@ -21,7 +21,7 @@ fn node() -> Box<RawValue> {
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_answer_is_lost_was_done() {
     let cloud = Cloud::new();
-    let client = cloud.client();
+    let client = Client::new(&cloud.endpoint());
     cloud.on_next(Call::EnsureLoadBalancer, Fault::Lose);
     let lost = client.ensure_load_balancer("c", &service(), [&*node()]).await;
     assert!(matches!(lost, Err(CloudError::Failed(_))), "{lost:?}");
@@ -35,7 +35,7 @@ async fn a_call_whose_answer_is_lost_was_done() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_fails_was_not_done() {
     let cloud = Cloud::new();
-    let client = cloud.client();
+    let client = Client::new(&cloud.endpoint());
     let error = CloudError::Failed("no subnet".to_owned());
     cloud.on_each(Call::EnsureLoadBalancer, Fault::Fail(error.clone()));
     let failed = client.ensure_load_balancer("c", &service(), []).await;
@@ -50,7 +50,7 @@ async fn a_call_ends_at_its_deadline() {
     let cloud = Cloud::new();
     cloud.on_next(Call::InstanceExists, Fault::Delay(Duration::from_hours(1)));
     let started = Instant::now();
-    let late = cloud.client().instance_exists(&node()).await;
+    let late = Client::new(&cloud.endpoint()).instance_exists(&node()).await;
     let words = "no answer to /cloud.v1.Instances/Exists from the cloud provider in 60s";
     assert_eq!(late, Err(CloudError::Failed(words.to_owned())));
     assert_eq!(started.elapsed().as_secs(), 60);
@@ -61,14 +61,14 @@ async fn a_call_that_is_late_within_its_deadline_is_answered() {
     let cloud = Cloud::new();
     cloud.on_next(Call::EnsureLoadBalancer, Fault::Delay(Duration::from_mins(4)));
     let started = Instant::now();
-    cloud.client().ensure_load_balancer("c", &service(), []).await.unwrap();
+    Client::new(&cloud.endpoint()).ensure_load_balancer("c", &service(), []).await.unwrap();
     assert_eq!(started.elapsed().as_secs(), 240);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_dead_provider_fails_every_call_until_it_is_back() {
     let cloud = Cloud::new();
-    let client = cloud.client();
+    let client = Client::new(&cloud.endpoint());
     assert!(client.info().await.unwrap().load_balancers);
     cloud.die();
     // The first call finds the connection broken, and the next one needs another.
@@ -82,7 +82,7 @@ async fn a_dead_provider_fails_every_call_until_it_is_back() {
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_sleeps_reads_yesterdays_state_and_writes_todays() {
     let cloud = Cloud::new();
-    let client = cloud.client();
+    let client = Client::new(&cloud.endpoint());
     cloud.fall_asleep();
     cloud.world(|world| world.instances.insert("node-0".to_owned(), Instance::default()));
     client.ensure_load_balancer("c", &service(), []).await.unwrap();

@@ -206,7 +206,7 @@ async fn a_provider_that_keeps_the_contract_passes() {
     let metadata = InstanceMetadata { provider_id: "test://1".to_owned(), ..InstanceMetadata::default() };
     let instance = Instance { provider_id: "test://1".to_owned(), metadata: Some(metadata), ..Instance::default() };
     cloud.world(|world| world.instances.insert("node-1".to_owned(), instance));
-    let client = cloud.client();
+    let client = Client::new(&cloud.endpoint());
     assert_eq!(complaints(&client, &ground()).await, Vec::<String>::new());
     let one_at_a_time = Ground { concurrent_services: 1, ..ground() };
     assert_eq!(
@@ -221,7 +221,7 @@ async fn a_provider_that_keeps_the_contract_passes() {
 async fn what_a_provider_lacks_is_skipped() {
     let cloud = Cloud::new();
     cloud.set_info(|info| (info.load_balancers, info.instances) = (false, false));
-    let skipped = complaints(&cloud.client(), &Ground::default()).await;
+    let skipped = complaints(&Client::new(&cloud.endpoint()), &Ground::default()).await;
     let count = |why: &str| skipped.iter().filter(|text| text.ends_with(why)).count();
     let counts =
         ["skipped, the provider has no load balancers", "no instances", "skipped, no node is given"].map(count);
