@@ -213,10 +213,10 @@ cloud-go: ## Writes the Go code of the clouds' protocol, after a change of cloud
 	CGO_ENABLED=0 go run -C providers/go/generate . ../../../cloud/proto ../cloudv1
 
 .PHONY: cloud-aws
-CLOUD_PACKAGES = e2e cloud cloud-node-operator cloud-node-lifecycle-operator node-route-operator service-lb-operator
+CLOUD_OPERATORS = $(filter-out $(INSTALLED),$(OPERATORS))
 cloud-aws: ## The operators of clouds with the AWS provider, on a local cluster with moto as AWS; builds for minutes
-	cargo build --locked $(addprefix --package ,$(CLOUD_PACKAGES))
-	scripts/cloud-aws.sh
+	cargo build --locked $(addprefix --package ,e2e cloud $(CLOUD_OPERATORS))
+	scripts/cloud-aws.sh $(CLOUD_OPERATORS)
 
 .PHONY: cel
 CEL_TOOL = CGO_ENABLED=0 go run -C e2e/tools/kubernetes -buildvcs=false ./cel

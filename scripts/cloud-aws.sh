@@ -2,12 +2,13 @@
 # The operators of clouds with the AWS provider, unmodified, behind providers/go, and moto as AWS: nodes are initialized
 # and get routes in the VPC's table, a Service gets a network load balancer and loses it, a stopped instance's node is
 # tainted and a terminated one's deleted. moto carries no traffic.
-#   cloud-aws.sh    after cargo build --package e2e --package cloud --package service-lb-operator ... (see OPERATORS)
+#   cloud-aws.sh OPERATOR...    those that work with a cloud, after cargo build --package e2e --package cloud and theirs
 # Needs Go, Python with venv, kubectl and jq. BIN (target/debug) has the operators, e2e and cloud-sanity.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${BIN:-${CARGO_TARGET_DIR:-target}/debug}
-OPERATORS=(cloud-node-operator node-route-operator service-lb-operator cloud-node-lifecycle-operator)
+: "${1:?is an operator that works with a cloud}"
+operators=("$@")
 port=${MOTO_PORT:-5000}
 endpoint=http://127.0.0.1:$port
 run=$(mktemp --directory)
@@ -36,7 +37,7 @@ leave() {
 trap leave EXIT
 trap 'exit 1' INT TERM
 
-for program in "${OPERATORS[@]}" e2e cloud-sanity; do
+for program in "${operators[@]}" e2e cloud-sanity; do
   [ -x "$bin/$program" ] || fail "there is no $bin/$program"
 done
 
@@ -79,7 +80,7 @@ NODE
 done
 
 number=0
-for operator in "${OPERATORS[@]}"; do
+for operator in "${operators[@]}"; do
   flags=(--kubeconfig="$KUBECONFIG" --leader-elect=false --secure-port=$((20480 + number)) --bind-address=127.0.0.1
     --cloud-provider-endpoint="unix://$run/cloud.sock")
   case $operator in
@@ -133,7 +134,7 @@ within 60 tainted "${names[1]}"
 step "the node of a stopped instance is tainted"
 
 aws terminate "${ids[0]}" >/dev/null
-gone() { ! kubectl get node "$1" >/dev/null 2>&1; }
+gone() { local found; found=$(kubectl get node "$1" --ignore-not-found --output name) && [ -z "$found" ]; }
 within 120 gone "${names[0]}"
-gone "${names[1]}" && fail "the node of an instance that exists is gone"
+kubectl get node "${names[1]}" >/dev/null || fail "the node of an instance that exists is gone"
 step "the node of a terminated instance is deleted"
