@@ -4,15 +4,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# shellcheck source=scripts/copy.sh
+. scripts/copy.sh
+
 program=${1:?names the program, such as ttl-operator}
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT
 export CARGO_TARGET_DIR
 sums=()
 for folder in one another/and/deeper; do
-  mkdir --parents "$work/$folder"
-  git ls-files -z --cached --others --exclude-standard --deduplicate |
-    tar --create --null --files-from - --ignore-failed-read | tar --extract --directory "$work/$folder"
+  copy_sources "$work/$folder"
   CARGO_TARGET_DIR=$work/$folder/built
   make --no-print-directory --directory "$work/$folder" build PROGRAMS="$program" COMMIT=0123456789ab
   sums+=("$(sha256sum <"$work/$folder/dist/bin/$program")")

@@ -5,12 +5,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# shellcheck source=scripts/copy.sh
+. scripts/copy.sh
+
 tool=$1 target=$2 out=$(realpath "$3")
 shift 3
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT
-git ls-files -z --cached --others --exclude-standard --deduplicate |
-  tar --create --null --files-from - --ignore-failed-read | tar --extract --directory "$work"
+copy_sources "$work"
 "$tool" cyclonedx --quiet --manifest-path "$work/Cargo.toml" --format json --spec-version 1.5 --target "$target" --no-build-deps \
   --override-filename sbom.cdx
 for program in "$@"; do
