@@ -33,6 +33,9 @@ for program in go kubectl buildah busybox bash nc.openbsd curl wget nsenter ipta
 done
 
 address_pools=--address-pools=kube-system/address-pools
+if [ -n "${ADDRESSES:-}" ] && [ -z "${ONE_PROCESS:-}" ]; then
+  case " $* " in *' service-lb-operator '*) ;; *) fail "ADDRESSES needs ONE_PROCESS=1 or service-lb-operator" ;; esac
+fi
 as_client=()
 case ${NODES:=1} in [1-9]) ;; *) fail "there can be 1 to 9 nodes, not $NODES" ;; esac
 # From localhost containerd pulls without TLS.
@@ -239,7 +242,7 @@ equip() {
       ;;
     resourceclaim-operator) give_gates "$operator" DRAWorkloadResourceClaims ;;
     device-taint-eviction-operator) give_gates "$operator" DRADeviceTaintRules DRAWorkloadResourceClaims ;;
-    service-lb-operator) give "$operator" -- "$address_pools" ;;
+    service-lb-operator) [ -z "${ADDRESSES:-}" ] || give "$operator" -- "$address_pools" ;;
     node-ipam-operator) give "$operator" -- --allocate-node-cidrs=true --cluster-cidr=10.244.0.0/16 ;;
     esac
   done
