@@ -119,16 +119,15 @@ end_controller_manager() { kill "$(cat "$(dirname "$KUBECONFIG")/kcm.pid")"; }
 # and with these flags, and a kubelet that reads static pods. Files are in a folder of the node's, and the range of Services
 # is that of this node.
 run_static_pod() {
-  local manifest=all-in-one/src/command_line/tests/kubeadm.yaml parts flags
-  flags=$(printf '\\n    - %s' "${@:3}")
-  [ $# -gt 2 ] || flags=
+  local manifest=all-in-one/src/command_line/tests/kubeadm.yaml parts command
+  printf -v command '\\n    - %s' "${@:2}"
   parts=$(dirname "$KUBECONFIG")
   mkdir -p "$parts/kubernetes/pki" "$parts/static-pods"
   cp "$parts"/pki/{ca.crt,ca.key,sa.key} "$parts/kubernetes/pki/"
   cp "$parts/pki/ca.crt" "$parts/kubernetes/pki/front-proxy-ca.crt"
   cp "$parts/kcm.kubeconfig" "$parts/kubernetes/controller-manager.conf"
   sed -e "s#/etc/kubernetes#$parts/kubernetes#" -e 's#10.96.0.0/12#10.0.0.0/16#' \
-    -e "s#^    - kube-controller-manager\$#    - $2$flags#" -e "s#image: .*#image: $1#" \
+    -e "s#^    - kube-controller-manager\$#${command#\\n}#" -e "s#image: .*#image: $1#" \
     "$manifest" >"$parts/static-pods/kube-controller-manager.yaml"
   case " ${kubelet_command[*]:-} " in
   *--pod-manifest-path=*) ;;

@@ -126,10 +126,10 @@ if [ -n "$all" ]; then
   kubectl delete serviceaccounts,networkpolicies,clusterrolebindings,clusterroles --all-namespaces \
     --selector app.kubernetes.io/part-of=kubernetes-operators
   kubectl --namespace kube-system delete configmaps --selector app.kubernetes.io/part-of=kubernetes-operators
-  # Few clusters serve these kinds.
-  read -ra served < <(kubectl api-resources --api-group monitoring.coreos.com --output name | tr '\n' ' ') || true
+  # Few clusters serve these kinds. If an aggregated API is down, kubectl fails after it has listed the others.
+  served=$(kubectl api-resources --api-group monitoring.coreos.com --output name | tr '\n' ' ') || true
   for kind in prometheusrules.monitoring.coreos.com servicemonitors.monitoring.coreos.com; do
-    if has "${served[*]}" "$kind"; then
+    if has "$served" "$kind"; then
       kubectl delete "$kind" --all-namespaces --selector app.kubernetes.io/part-of=kubernetes-operators
     fi
   done
