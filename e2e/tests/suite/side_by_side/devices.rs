@@ -12,10 +12,10 @@ use e2e::cluster::ClusterOptions;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, DynamicObject, ListParams};
+use kube::api::{DynamicObject, ListParams};
 use serde_json::{Value, json};
 
-use super::{compare_on, mask};
+use super::{Fewest, compare_on, mask};
 use crate::support::devices::{
     claim_of, claim_template, device, device_class, has_claim, runs, sharing, tainted, user,
 };
@@ -45,10 +45,6 @@ async fn use_device(scene: &Scene, name: &str, tolerated: Duration) -> Result<St
     Ok(claim)
 }
 
-async fn delete_pod(scene: &Scene, name: &str) -> Result<()> {
-    scene.api::<Pod>().delete(name, &DeleteParams::default().grace_period(0)).await.map(drop).context("delete a pod")
-}
-
 /// Two pods share a claim, and one after the other goes.
 async fn share(scene: &Scene) -> Result<()> {
     device(scene, &named(scene, "shared"), &json!([])).await?;
@@ -57,7 +53,7 @@ async fn share(scene: &Scene) -> Result<()> {
         sharing(scene, pod, "shared").await?;
         runs(scene, pod).await?;
     }
-    delete_pod(scene, "first").await?;
+    scene.delete_pod("first").await?;
     let users = async |wanted: usize| {
         scene
             .wait_until(&format!("{wanted} pods have the claim"), DEADLINE, async || {
@@ -69,7 +65,7 @@ async fn share(scene: &Scene) -> Result<()> {
             .await
     };
     users(1).await?;
-    delete_pod(scene, "second").await?;
+    scene.delete_pod("second").await?;
     users(0).await
 }
 
@@ -181,5 +177,5 @@ async fn left(scene: &Scene) -> Result<Vec<String>> {
 #[test]
 fn the_operators_leave_of_devices_what_upstream_leaves() -> Result<()> {
     let options = ClusterOptions::with_controller_manager().with_gated_kinds();
-    compare_on(options, &live, &left, &words)
+    compare_on(options, Fewest { events: 4, objects: 6 }, &live, &left, &words)
 }

@@ -16,7 +16,7 @@ use kube::{Api, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{compare_on, mask};
+use super::{FEWEST, compare_on, mask};
 use crate::support::Scene;
 use crate::support::csi::{
     Driver, VAC_PROTECTION, attached, attributes_class, bound, claim, class, ephemeral, expanded, manage_nodes, named,
@@ -268,5 +268,5 @@ async fn left(scene: &Scene) -> Result<Vec<String>> {
 
 #[test]
 fn the_operators_leave_of_claims_and_volumes_what_upstream_leaves() -> Result<()> {
-    compare_on(ClusterOptions::with_controller_manager(), &live, &left, &words)
+    compare_on(ClusterOptions::with_controller_manager(), FEWEST, &live, &left, &words)
 }
