@@ -89,9 +89,11 @@ impl ScriptedCloud {
         self.edit(|file| file.yesterday = file.state.clone())
     }
 
-    /// Every call so far, in the order of their ends.
-    pub fn calls(&self) -> Result<Vec<Noted>> {
-        Noted::read(&self.file)
+    /// The calls of this kind about an object so far, in the order of their ends.
+    pub fn calls_about(&self, call: Call, object: &str) -> Result<Vec<Noted>> {
+        let mut calls = Noted::read(&self.file)?;
+        calls.retain(|noted| noted.call == call && noted.object == object);
+        Ok(calls)
     }
 
     /// Waits until a fault has ended the process.

@@ -13,8 +13,8 @@ mod routes;
 use anyhow::{Context, Result, ensure};
 use e2e::cloud::{Action, Call, CloudState, Fault, ScriptedCloud};
 use e2e::cluster::ClusterOptions;
-use k8s_openapi::api::core::v1::Service;
-use kube::ResourceExt;
+use k8s_openapi::api::core::v1::{Node, Service};
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::support::behind::Behind;
@@ -22,9 +22,6 @@ use crate::support::{DEADLINE, Scene, with_cluster};
 
 /// Longer than any test: the caller is gone before.
 const FOREVER: u64 = 600_000;
-
-/// Elects no leader, so that each process with it is at work. The last flag counts.
-const AT_ONCE: &str = "--leader-elect=false";
 
 /// A caller that is killed at this call: before the cloud does its work, or after it and before the answer.
 fn hold(call: Call, has_worked: bool) -> Fault {
@@ -40,9 +37,20 @@ fn with_operator(
 ) -> Result<()> {
     with_cluster(ClusterOptions { nodes: 2, ..ClusterOptions::default() }, async |scene| {
         let cloud = scene.cluster.cloud().await?;
-        let operator = Behind::start(scene, name, name, flags).await?;
+        let operator = start(scene, name, name, flags).await?;
         test(scene, cloud, operator).await
     })
+}
+
+/// Starts an operator that elects no leader: each process is at work at once, and a restart waits for no Lease.
+async fn start(scene: &Scene, name: &str, replica: &str, flags: &[&str]) -> Result<Behind> {
+    // The last flag counts.
+    let flags = [flags, &["--leader-elect=false"]].concat();
+    Behind::start(scene, name, replica, &flags).await
+}
+
+fn nodes(scene: &Scene) -> Api<Node> {
+    Api::all(scene.client.clone())
 }
 
 /// Waits until every fault has struck as often as it should.
@@ -58,10 +66,7 @@ async fn struck(scene: &Scene, cloud: &ScriptedCloud) -> Result<()> {
 
 /// How many calls have done this to an object, such as `made`.
 fn count(cloud: &ScriptedCloud, call: Call, object: &str, outcome: &str) -> Result<usize> {
-    let calls = cloud.calls()?;
-    let is_meant =
-        |noted: &&e2e::cloud::Noted| noted.call == call && noted.object == object && noted.outcome == outcome;
-    Ok(calls.iter().filter(is_meant).count())
+    Ok(cloud.calls_about(call, object)?.iter().filter(|noted| noted.outcome == outcome).count())
 }
 
 /// A Service of type LoadBalancer with one port.

@@ -7,8 +7,8 @@ use e2e::cloud::{Action, Call, CloudState, Fault, Refusal, ScriptedCloud};
 use k8s_openapi::api::core::v1::Service;
 use serde_json::json;
 
-use super::{balanced, balanced_by_one, count, gone_with_balancer, hold, struck, with_operator};
-use crate::support::behind::{Behind, Gate, nth_work};
+use super::{balanced, balanced_by_one, count, gone_with_balancer, hold, start, struck, with_operator};
+use crate::support::behind::{Gate, nth_work};
 use crate::support::{DEADLINE, Scene};
 
 const OPERATOR: &str = "service-lb-operator";
@@ -171,7 +171,7 @@ fn a_provider_that_answers_yesterdays_state_keeps_no_balancer_without_a_service(
 #[test]
 fn two_processes_at_work_leave_one_balancer_and_in_the_end_none() -> Result<()> {
     with_operator(OPERATOR, &[], async |scene, cloud, first| {
-        let late = Behind::start(scene, OPERATOR, "late", &[]).await?;
+        let late = start(scene, OPERATOR, "late", &[]).await?;
         ensure!(late.proxy.delay_watches("**/services", LATE) > 0, "the late one does not follow Services");
         for number in 0..5 {
             live(scene, cloud, &format!("web-{number}"), |_| Ok(()), async |_| Ok(())).await?;

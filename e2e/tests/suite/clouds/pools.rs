@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Service;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
-use super::{addresses, balanced};
+use super::{addresses, balanced, start};
 use crate::support::behind::{Behind, Gate, nth_work};
 use crate::support::{DEADLINE, Scene, with_cluster};
 
@@ -57,7 +57,7 @@ fn with_pools(pools: &[(&str, Value)], test: impl AsyncFnOnce(&Scene, Behind) ->
     let flags = vec!["--service-cluster-ip-range=10.0.0.0/16,fd00:10:96::/108".to_owned()];
     with_cluster(ClusterOptions { nodes: 1, apiserver_flags: flags, ..ClusterOptions::default() }, async |scene| {
         configure(scene, pools).await?;
-        let operator = Behind::start(scene, OPERATOR, OPERATOR, &FLAGS).await?;
+        let operator = start(scene, OPERATOR, OPERATOR, &FLAGS).await?;
         test(scene, operator).await
     })
 }

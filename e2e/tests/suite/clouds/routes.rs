@@ -4,27 +4,19 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use e2e::cloud::{Action, Call, CloudState, Fault, Refusal, ScriptedCloud};
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
 use kube::api::{DeleteParams, PostParams};
-use serde_json::json;
 
-use super::{AT_ONCE, count, hold, struck, with_operator};
-use crate::support::behind::Behind;
+use super::{count, hold, nodes, start, struck, with_operator};
+use crate::support::objects::{has_route, routed_node};
 use crate::support::{DEADLINE, Scene};
 
 const OPERATOR: &str = "node-route-operator";
 const PERIOD: &str = "--route-reconciliation-period=500ms";
 
-fn api(scene: &Scene) -> Api<Node> {
-    Api::all(scene.client.clone())
-}
-
 /// Creates a node with a range of `--cluster-cidr` for its pods.
 async fn create(scene: &Scene, number: u8) -> Result<String> {
     let (name, cidr) = (format!("routed-{number}"), format!("10.127.{number}.0/24"));
-    let node = json!({"metadata": {"name": name}, "spec": {"podCIDR": cidr, "podCIDRs": [cidr]}});
-    api(scene).create(&PostParams::default(), &serde_json::from_value(node)?).await?;
+    nodes(scene).create(&PostParams::default(), &routed_node(&name, &cidr)).await?;
     Ok(name)
 }
 
@@ -34,14 +26,12 @@ async fn routed(scene: &Scene, cloud: &ScriptedCloud, numbers: &[u8]) -> Result<
         .wait_until(&format!("routes to {numbers:?}"), DEADLINE, async || {
             let CloudState { routes, .. } = cloud.state()?;
             let targets: BTreeSet<&str> = routes.values().map(|route| route.target_node.as_str()).collect();
-            let nodes: BTreeSet<String> = numbers.iter().map(|number| format!("routed-{number}")).collect();
-            ensure!(targets.iter().copied().eq(nodes.iter().map(String::as_str)), "{routes:?}");
+            let names: BTreeSet<String> = numbers.iter().map(|number| format!("routed-{number}")).collect();
+            ensure!(targets.iter().copied().eq(names.iter().map(String::as_str)), "{routes:?}");
             ensure!(routes.len() == numbers.len(), "one node has two routes: {routes:?}");
-            for name in &nodes {
-                let status = api(scene).get(name).await?.status.unwrap_or_default();
-                let conditions = status.conditions.unwrap_or_default();
-                let network = conditions.iter().find(|condition| condition.type_ == "NetworkUnavailable");
-                ensure!(network.is_some_and(|condition| condition.status == "False"), "{name}: {network:?}");
+            for name in &names {
+                let node = nodes(scene).get(name).await?;
+                ensure!(has_route(&node), "{node:?}");
             }
             Ok(())
         })
@@ -66,7 +56,7 @@ fn each_node_has_one_route_whatever_gets_lost() -> Result<()> {
         }
         routed(scene, cloud, &[1, 2, 3]).await?;
         for number in [1, 2] {
-            api(scene).delete(&format!("routed-{number}"), &DeleteParams::default()).await?;
+            nodes(scene).delete(&format!("routed-{number}"), &DeleteParams::default()).await?;
         }
         routed(scene, cloud, &[3]).await?;
         struck(scene, cloud).await?;
@@ -113,7 +103,7 @@ fn a_provider_that_lists_yesterdays_routes_gets_no_second_ones_and_keeps_none() 
         struck(scene, cloud).await?;
         routed(scene, cloud, &[1, 2]).await?;
         cloud.keep_yesterday()?;
-        api(scene).delete("routed-1", &DeleteParams::default()).await?;
+        nodes(scene).delete("routed-1", &DeleteParams::default()).await?;
         routed(scene, cloud, &[2]).await?;
         cloud.add(stale())?;
         struck(scene, cloud).await?;
@@ -123,14 +113,13 @@ fn a_provider_that_lists_yesterdays_routes_gets_no_second_ones_and_keeps_none() 
 
 #[test]
 fn two_processes_at_work_make_one_route_for_each_node() -> Result<()> {
-    let flags = [PERIOD, AT_ONCE];
-    with_operator(OPERATOR, &flags, async |scene, cloud, _first| {
-        let _second = Behind::start(scene, OPERATOR, "second", &flags).await?;
+    with_operator(OPERATOR, &[PERIOD], async |scene, cloud, _first| {
+        let _second = start(scene, OPERATOR, "second", &[PERIOD]).await?;
         for number in 1..=4 {
             create(scene, number).await?;
         }
         routed(scene, cloud, &[1, 2, 3, 4]).await?;
-        api(scene).delete("routed-4", &DeleteParams::default()).await?;
+        nodes(scene).delete("routed-4", &DeleteParams::default()).await?;
         routed(scene, cloud, &[1, 2, 3]).await
     })
 }

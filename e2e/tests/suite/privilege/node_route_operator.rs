@@ -7,8 +7,8 @@ use e2e::cloud::{Action, Call, Fault, Refusal};
 use k8s_openapi::api::core::v1::{Event, Node};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
-use serde_json::json;
 
+use crate::support::objects::{has_route, routed_node};
 use crate::support::{DEADLINE, Scene};
 
 const NAME: &str = "e2e-routed";
@@ -22,14 +22,11 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     let no_quota = Refusal::Failed { message: "no quota".to_owned() };
     scene.cluster.cloud().await?.add(Fault::new(Call::CreateRoute, Action::Refuse(no_quota)))?;
     for cidr in CIDRS {
-        let node = json!({"metadata": {"name": NAME}, "spec": {"podCIDR": cidr, "podCIDRs": [cidr]}});
-        nodes.create(&PostParams::default(), &serde_json::from_value(node)?).await.context("create a node")?;
+        nodes.create(&PostParams::default(), &routed_node(NAME, cidr)).await.context("create a node")?;
         scene
             .wait_until(&format!("{NAME} has the route of {cidr}"), DEADLINE, async || {
-                let status = nodes.get(NAME).await?.status.unwrap_or_default();
-                let conditions = status.conditions.unwrap_or_default();
-                let network = conditions.iter().find(|condition| condition.type_ == "NetworkUnavailable");
-                ensure!(network.is_some_and(|condition| condition.status == "False"), "{network:?}");
+                let node = nodes.get(NAME).await?;
+                ensure!(has_route(&node), "{node:?}");
                 Ok(())
             })
             .await?;

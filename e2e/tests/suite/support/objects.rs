@@ -1,7 +1,8 @@
 //! Objects as tests write them, and the few fields that tests read again and again.
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Node, NodeSpec, Pod, PodSpec};
+use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -66,6 +67,25 @@ fn with_fields(mut object: Value, fields: &Value) -> Value {
         object["spec"][field] = value.clone();
     }
     object
+}
+
+/// A Node whose pods have addresses of this range.
+pub(crate) fn routed_node(name: &str, cidr: &str) -> Node {
+    Node {
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        spec: Some(NodeSpec {
+            pod_cidr: Some(cidr.to_owned()),
+            pod_cidrs: Some(vec![cidr.to_owned()]),
+            ..NodeSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// Whether a Node says that the cloud routes to its pods.
+pub(crate) fn has_route(node: &Node) -> bool {
+    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|condition| condition.type_ == "NetworkUnavailable" && condition.status == "False")
 }
 
 pub(crate) fn uid<K: Resource>(object: &K) -> String {

@@ -10,6 +10,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::Life;
+use crate::support::objects::{has_route, routed_node};
 
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
@@ -34,8 +35,11 @@ impl Life<'_> {
 
     async fn add(&self, name: &str, spec: &Value, annotations: &Value) -> Result<()> {
         let metadata = json!({"name": self.node(name), "annotations": annotations});
-        let node = serde_json::from_value(json!({"metadata": metadata, "spec": spec}))?;
-        self.nodes.create(&PostParams::default(), &node).await.map(drop).context("create a node")
+        self.create(&serde_json::from_value(json!({"metadata": metadata, "spec": spec}))?).await
+    }
+
+    async fn create(&self, node: &Node) -> Result<()> {
+        self.nodes.create(&PostParams::default(), node).await.map(drop).context("create a node")
     }
 
     fn has_instance(&self, name: &str, instance: Instance) -> Result<()> {
@@ -100,14 +104,14 @@ impl Life<'_> {
         let found = [("foreign", to(FOREIGN, false)), ("left", to(LEFT, false)), ("black", to(LEFT, true))];
         self.cloud.edit(|file| file.state.routes.extend(found.map(|(name, route)| (name.to_owned(), route))))?;
         self.refuse(Call::CreateRoute, &self.node("routed"), "no quota")?;
-        self.add("routed", &json!({"podCIDR": ROUTED, "podCIDRs": [ROUTED]}), &Value::Null).await?;
+        self.create(&routed_node(&self.node("routed"), ROUTED)).await?;
         self.wait_routed("routed").await?;
         self.told(&self.node("routed"), "FailedToCreateRoute", "no quota").await?;
         self.wait_routes(["foreign", "routed"].len()).await
     }
 
     async fn wait_routed(&self, name: &str) -> Result<()> {
-        self.wait_node(name, "has its route", |node| condition(node, "NetworkUnavailable") == Some("False")).await
+        self.wait_node(name, "has its route", has_route).await
     }
 
     async fn wait_routes(&self, count: usize) -> Result<()> {
@@ -122,7 +126,7 @@ impl Life<'_> {
     /// Instances that are shut down, started again and gone, one of them under a node that is ready.
     async fn stop_and_end(&self) -> Result<()> {
         for (name, cidr) in STOPPED {
-            self.add(name, &json!({"podCIDR": cidr, "podCIDRs": [cidr]}), &Value::Null).await?;
+            self.create(&routed_node(&self.node(name), cidr)).await?;
             self.wait_routed(name).await?;
             if name != "ended" {
                 self.has_instance(name, Instance { is_shutdown: true, ..Instance::default() })?;
@@ -207,11 +211,6 @@ fn addresses(node: &Node) -> Vec<String> {
 fn has_taint(node: &Node, key: &str) -> bool {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
     taints.into_iter().flatten().any(|taint| taint.key == key)
-}
-
-fn condition<'a>(node: &'a Node, type_: &str) -> Option<&'a str> {
-    let conditions = node.status.as_ref()?.conditions.as_ref()?;
-    conditions.iter().find(|is| is.type_ == type_).map(|is| is.status.as_str())
 }
 
 fn shown(is: &NodeCondition) -> String {

@@ -1,7 +1,7 @@
 //! Services of type LoadBalancer, and those that were or that are somebody else's.
 
 use anyhow::{Result, ensure};
-use e2e::cloud::{Action, Balancer, Call, Fault, Noted, Refusal};
+use e2e::cloud::{Action, Balancer, Call, Fault, Refusal};
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -67,9 +67,8 @@ impl Life<'_> {
         }
         self.scene.apply(&balanced("elsewhere", 80)).await?;
         self.wait("the cloud was asked about elsewhere", async || {
-            let calls = self.cloud.calls()?;
-            let is_meant = |noted: &&Noted| noted.call == Call::EnsureLoadBalancer;
-            ensure!(calls.iter().filter(is_meant).any(|noted| noted.object == "elsewhere"), "{calls:?}");
+            let calls = self.cloud.calls_about(Call::EnsureLoadBalancer, "elsewhere")?;
+            ensure!(!calls.is_empty(), "not yet");
             Ok(())
         })
         .await?;
