@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 
@@ -200,16 +199,6 @@ func (c *cloud) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprov
 	return read[cloudprovider.InstanceMetadata](answer.Metadata)
 }
 
-// The protocol's names of the fields of upstream's type.
-type route struct {
-	Name                string           `json:"name,omitempty"`
-	TargetNode          types.NodeName   `json:"targetNode,omitempty"`
-	EnableNodeAddresses bool             `json:"enableNodeAddresses"`
-	TargetNodeAddresses []v1.NodeAddress `json:"targetNodeAddresses,omitempty"`
-	DestinationCIDR     string           `json:"destinationCIDR"`
-	Blackhole           bool             `json:"blackhole"`
-}
-
 func (c *cloud) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
 	answer, err := c.routes.List(ctx, &cloudv1.ListRoutesRequest{ClusterName: cluster})
 	if err != nil {
@@ -217,7 +206,7 @@ func (c *cloud) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovide
 	}
 	var routes []*cloudprovider.Route
 	for _, written := range answer.Routes {
-		one, err := read[route](written)
+		one, err := read[cloudserver.Route](written)
 		if err != nil {
 			return nil, err
 		}
@@ -227,7 +216,7 @@ func (c *cloud) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovide
 }
 
 func (c *cloud) CreateRoute(ctx context.Context, cluster, nameHint string, wanted *cloudprovider.Route) error {
-	written, err := json.Marshal((*route)(wanted))
+	written, err := json.Marshal((*cloudserver.Route)(wanted))
 	if err != nil {
 		return err
 	}
@@ -236,7 +225,7 @@ func (c *cloud) CreateRoute(ctx context.Context, cluster, nameHint string, wante
 }
 
 func (c *cloud) DeleteRoute(ctx context.Context, cluster string, old *cloudprovider.Route) error {
-	written, err := json.Marshal((*route)(old))
+	written, err := json.Marshal((*cloudserver.Route)(old))
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,8 @@ type (
 	}
 )
 
-// The protocol's names of the interface's fields.
-type route struct {
+// Route has the fields of cloudprovider.Route under the protocol's names.
+type Route struct {
 	Name                string           `json:"name,omitempty"`
 	TargetNode          types.NodeName   `json:"targetNode,omitempty"`
 	EnableNodeAddresses bool             `json:"enableNodeAddresses"`
@@ -59,6 +59,7 @@ type route struct {
 	Blackhole           bool             `json:"blackhole"`
 }
 
+// instanceMetadata has the fields of cloudprovider.InstanceMetadata under the protocol's names.
 type instanceMetadata struct {
 	ProviderID       string            `json:"providerID,omitempty"`
 	InstanceType     string            `json:"instanceType,omitempty"`
@@ -243,7 +244,7 @@ func (s *routes) List(ctx context.Context, q *cloudv1.ListRoutesRequest) (*cloud
 	}
 	answer := &cloudv1.ListRoutesResponse{}
 	for _, r := range listed {
-		written, err := json.Marshal(route(*r))
+		written, err := json.Marshal(Route(*r))
 		if err != nil {
 			return nil, err
 		}
@@ -253,7 +254,7 @@ func (s *routes) List(ctx context.Context, q *cloudv1.ListRoutesRequest) (*cloud
 }
 
 func (s *routes) Create(ctx context.Context, q *cloudv1.CreateRouteRequest) (*cloudv1.CreateRouteResponse, error) {
-	wanted, err := read[route](q.Route)
+	wanted, err := read[Route](q.Route)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +269,7 @@ func (s *routes) Create(ctx context.Context, q *cloudv1.CreateRouteRequest) (*cl
 }
 
 func (s *routes) Delete(ctx context.Context, q *cloudv1.DeleteRouteRequest) (*cloudv1.DeleteRouteResponse, error) {
-	old, err := read[route](q.Route)
+	old, err := read[Route](q.Route)
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +283,7 @@ func (s *routes) Delete(ctx context.Context, q *cloudv1.DeleteRouteRequest) (*cl
 }
 
 // find returns the route to the same pods of the same node, or nil if the cloud lists none.
-func (s *routes) find(ctx context.Context, cluster string, of *route) (*cloudprovider.Route, error) {
+func (s *routes) find(ctx context.Context, cluster string, of *Route) (*cloudprovider.Route, error) {
 	listed, err := s.routes.ListRoutes(ctx, cluster)
 	for _, is := range listed {
 		if is.TargetNode == of.TargetNode && is.DestinationCIDR == of.DestinationCIDR {
@@ -292,6 +293,6 @@ func (s *routes) find(ctx context.Context, cluster string, of *route) (*cloudpro
 	return nil, err
 }
 
-func sameAddresses(is *cloudprovider.Route, wanted *route) bool {
+func sameAddresses(is *cloudprovider.Route, wanted *Route) bool {
 	return sets.New(is.TargetNodeAddresses...).Equal(sets.New(wanted.TargetNodeAddresses...))
 }

@@ -26,14 +26,14 @@ import (
 )
 
 // connect serves the provider on a socket, and returns a connection to it.
-func connect(t *testing.T, cloud cloudprovider.Interface) *grpc.ClientConn {
+func connect(t *testing.T, cloud cloudprovider.Interface, options ...grpc.ServerOption) *grpc.ClientConn {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "cloud.sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := New(cloud)
+	server := New(cloud, options...)
 	go server.Serve(listener)
 	t.Cleanup(server.Stop)
 	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -126,10 +126,10 @@ func TestAPanicIsAnErrorOfItsCall(t *testing.T) {
 	}
 }
 
-// slow fails a call whose context ends, and counts how many run at the same time.
+// slow ends its calls once finish is closed, fails a call whose context ends, and counts how many run at the same time.
 type slow struct {
 	fakecloud.Cloud
-	started chan struct{}
+	started, finish chan struct{}
 
 	mu            sync.Mutex
 	running, most int
@@ -155,47 +155,82 @@ func (s *slow) EnsureLoadBalancerDeleted(ctx context.Context, _ string, _ *v1.Se
 		s.canceled = true
 		s.mu.Unlock()
 		return ctx.Err()
-	case <-time.After(200 * time.Millisecond):
+	case <-s.finish:
 		return nil
 	}
 }
 
-func TestACallGoesOnAfterItsDeadlineAndItsRepetitionWaits(t *testing.T) {
-	fake := &slow{started: make(chan struct{}, 2)}
-	client := cloudv1.NewLoadBalancersClient(connect(t, fake))
-	request := &cloudv1.DeleteLoadBalancerRequest{
-		Service: marshal(t, &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1"}}),
+func newSlow() *slow {
+	return &slow{started: make(chan struct{}, 2), finish: make(chan struct{})}
+}
+
+// await fails the test if nothing happens for long.
+func await(t *testing.T, what string, happened <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-happened:
+	case <-time.After(30 * time.Second):
+		t.Errorf("waited in vain: %s", what)
 	}
+}
+
+func serviceOf(t *testing.T, uid types.UID) []byte {
+	t.Helper()
+	return marshal(t, &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: uid}})
+}
+
+func TestACallGoesOnAfterItsDeadlineAndItsRepetitionWaits(t *testing.T) {
+	fake, arrived := newSlow(), make(chan struct{}, 3)
+	arrives := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		arrived <- struct{}{}
+		return handler(ctx, request)
+	}
+	client := cloudv1.NewLoadBalancersClient(connect(t, fake, grpc.ChainUnaryInterceptor(arrives)))
+	request := &cloudv1.DeleteLoadBalancerRequest{Service: serviceOf(t, "1")}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		<-fake.started
+		await(t, "the call starts", fake.started)
 		cancel()
 	}()
 	if _, err := client.Delete(ctx, request); status.Code(err) != codes.Canceled {
 		t.Errorf("%v", err)
 	}
-	if _, err := client.Delete(context.Background(), request); err != nil {
+	await(t, "the call arrives", arrived)
+	var repetition sync.WaitGroup
+	repetition.Go(func() {
+		if _, err := client.Delete(context.Background(), request); err != nil {
+			t.Error(err)
+		}
+	})
+	await(t, "the repetition arrives", arrived)
+	// While this one is answered, the server sees the cancellation, and the repetition would start.
+	other := &cloudv1.GetLoadBalancerRequest{Service: serviceOf(t, "2")}
+	if _, err := client.Get(context.Background(), other); err != nil {
 		t.Error(err)
 	}
+	close(fake.finish)
+	repetition.Wait()
 	if fake.canceled || fake.most != 1 {
 		t.Errorf("canceled: %v, at the same time: %d", fake.canceled, fake.most)
 	}
 }
 
 func TestCallsForDifferentObjectsRunAtTheSameTime(t *testing.T) {
-	fake := &slow{started: make(chan struct{}, 2)}
+	fake := newSlow()
 	client := cloudv1.NewLoadBalancersClient(connect(t, fake))
 	var calls sync.WaitGroup
 	for _, uid := range []types.UID{"1", "2"} {
-		request := &cloudv1.DeleteLoadBalancerRequest{
-			Service: marshal(t, &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: uid}}),
-		}
+		request := &cloudv1.DeleteLoadBalancerRequest{Service: serviceOf(t, uid)}
 		calls.Go(func() {
 			if _, err := client.Delete(context.Background(), request); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+	for range 2 {
+		await(t, "a call starts", fake.started)
+	}
+	close(fake.finish)
 	calls.Wait()
 	if fake.most != 2 {
 		t.Errorf("at the same time: %d", fake.most)
@@ -224,14 +259,14 @@ func (f forgiving) ListRoutes(ctx context.Context, cluster string) ([]*cloudprov
 func TestARouteIsCreatedAndDeletedAsOftenAsThatIsAsked(t *testing.T) {
 	ctx, cluster := context.Background(), "c"
 	client := cloudv1.NewRoutesClient(connect(t, forgiving{&fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}}))
-	list := func() []route {
+	list := func() []Route {
 		listed, err := client.List(ctx, &cloudv1.ListRoutesRequest{ClusterName: cluster})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var routes []route
+		var routes []Route
 		for _, written := range listed.Routes {
-			var r route
+			var r Route
 			if err := json.Unmarshal(written, &r); err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +274,7 @@ func TestARouteIsCreatedAndDeletedAsOftenAsThatIsAsked(t *testing.T) {
 		}
 		return routes
 	}
-	wanted := marshal(t, route{
+	wanted := marshal(t, Route{
 		TargetNode: "a", DestinationCIDR: "10.0.0.0/24",
 		TargetNodeAddresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.1.0.1"}},
 	})

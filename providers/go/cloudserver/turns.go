@@ -77,7 +77,7 @@ func objectOf(request any) string {
 			return "service " + string(service.Metadata.UID)
 		}
 	case interface{ GetRoute() []byte }:
-		var r route
+		var r Route
 		if json.Unmarshal(q.GetRoute(), &r) == nil {
 			return "route " + string(r.TargetNode) + " " + r.DestinationCIDR
 		}
