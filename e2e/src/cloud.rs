@@ -24,9 +24,9 @@ use crate::process::{Process, Program};
 
 pub use calls::{Call, Noted};
 pub use faults::{Action, Fault, Refusal};
-pub use file::{Capability, CloudFile};
+pub use file::CloudFile;
 pub use provider::serve;
-pub use state::{Balancer, CloudState, Instance, Route, balancer_name};
+pub use state::{Balancer, CloudState, Instance, Route};
 
 /// How long its start or its death may take.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -54,11 +54,6 @@ impl ScriptedCloud {
         let cloud = Self { file, socket, guard: Arc::clone(guard), program, process };
         cloud.wait_serving().await?;
         Ok(cloud)
-    }
-
-    /// The value of `--cloud-provider-endpoint`.
-    pub fn endpoint(&self) -> String {
-        endpoint(&self.socket)
     }
 
     pub fn read(&self) -> Result<CloudFile> {
@@ -108,13 +103,9 @@ impl ScriptedCloud {
         Ok(())
     }
 
-    pub fn kill(&self) {
-        self.lock().kill();
-    }
-
     /// Starts it again with the same file; what still runs is killed first.
     pub async fn restart(&self) -> Result<()> {
-        self.kill();
+        self.lock().kill();
         let process = Process::start(&self.guard, &self.program)?;
         *self.lock() = process;
         self.wait_serving().await
@@ -137,13 +128,9 @@ impl ScriptedCloud {
     }
 }
 
-fn endpoint(socket: &Path) -> String {
-    format!("unix://{}", socket.display())
-}
-
 /// The endpoint of the cloud of the cluster whose run has this folder, whether it runs or not.
 pub(crate) fn endpoint_in(folder: &Path) -> String {
-    endpoint(&folder.join(SOCKET))
+    format!("unix://{}", folder.join(SOCKET).display())
 }
 
 /// The program of this crate. The one that runs is it, or stands beside it, or is a test in a folder beside it.

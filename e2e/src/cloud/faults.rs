@@ -43,13 +43,11 @@ pub enum Action {
     Yesterday,
 }
 
-/// The errors of the protocol.
+/// Errors of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Refusal {
-    InstanceNotFound,
     ImplementedElsewhere,
-    NotSupported,
     RetryAfter { milliseconds: u64, message: String },
     Failed { message: String },
 }
@@ -57,9 +55,7 @@ pub enum Refusal {
 impl From<Refusal> for CloudError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::InstanceNotFound => Self::InstanceNotFound,
             Refusal::ImplementedElsewhere => Self::ImplementedElsewhere,
-            Refusal::NotSupported => Self::NotSupported,
             Refusal::RetryAfter { milliseconds, message } => {
                 Self::RetryAfter { after: Duration::from_millis(milliseconds), message }
             }
@@ -83,12 +79,6 @@ impl Fault {
     #[must_use]
     pub fn about(self, object: &str) -> Self {
         Self { object: Some(object.to_owned()), ..self }
-    }
-
-    /// Only the n-th call; the first is 1.
-    #[must_use]
-    pub fn nth(self, n: u32) -> Self {
-        Self { skip: n.saturating_sub(1), ..self }
     }
 
     /// Whether it will strike no more.
@@ -123,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_fault_strikes_the_calls_that_it_names_as_often_as_it_says() {
-        let mut faults = [Fault::new(Call::ListRoutes, Action::LoseAnswer).nth(2)];
+        let mut faults = [Fault { skip: 1, ..Fault::new(Call::ListRoutes, Action::LoseAnswer) }];
         let struck: Vec<bool> = (0..4).map(|_| strike(&mut faults, Call::ListRoutes, "").is_some()).collect();
         assert_eq!(struck, [false, true, false, false]);
         assert_eq!(strike(&mut faults, Call::CreateRoute, ""), None);

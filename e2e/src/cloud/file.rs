@@ -23,21 +23,11 @@ use super::state::CloudState;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct CloudFile {
-    /// The parts of the protocol that the cloud does not have.
-    pub lacks: Vec<Capability>,
     /// How calls fail. The first fault that fires counts.
     pub faults: Vec<Fault>,
     pub state: CloudState,
     /// The answers of reads with the fault `yesterday` come from here.
     pub yesterday: CloudState,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Capability {
-    LoadBalancers,
-    Instances,
-    Routes,
 }
 
 impl CloudFile {
@@ -83,8 +73,8 @@ mod tests {
         let path = folder.path().join("cloud.json");
         CloudFile::edit(&path, |_| ()).unwrap();
         assert!(!path.exists());
-        CloudFile::edit(&path, |file| file.lacks.push(Capability::Routes)).unwrap();
-        assert_eq!(CloudFile::read(&path).unwrap().lacks, [Capability::Routes]);
+        CloudFile::edit(&path, |file| file.state.only_listed_exist = true).unwrap();
+        assert!(CloudFile::read(&path).unwrap().state.only_listed_exist);
     }
 
     #[test]

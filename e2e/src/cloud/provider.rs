@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::calls::{Call, Noted};
 use super::faults::{Action, strike};
-use super::file::{Capability, CloudFile};
+use super::file::CloudFile;
 use super::state::{Balancer, Change, CloudState, Instance, Route, balancer_name, status, text};
 
 /// Ends the process.
@@ -124,14 +124,12 @@ impl Scripted {
 
 impl Provider for Scripted {
     async fn info(&self) -> Result<Info, CloudError> {
-        let lacks = CloudFile::read(&self.file).map_err(|error| failed(&error))?.lacks;
-        let has = |capability| !lacks.contains(&capability);
         Ok(Info {
             name: "scripted".to_owned(),
             protocol_version: PROTOCOL_VERSION,
-            load_balancers: has(Capability::LoadBalancers),
-            instances: has(Capability::Instances),
-            routes: has(Capability::Routes),
+            load_balancers: true,
+            instances: true,
+            routes: true,
             has_cluster_id: true,
         })
     }

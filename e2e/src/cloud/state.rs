@@ -170,7 +170,7 @@ impl CloudState {
 }
 
 /// Upstream: `DefaultLoadBalancerName`, `staging/src/k8s.io/cloud-provider/cloud.go`.
-pub fn balancer_name(service: &Value) -> String {
+pub(super) fn balancer_name(service: &Value) -> String {
     let uid = text(service, "/metadata/uid").chars().filter(|letter| *letter != '-');
     std::iter::once('a').chain(uid).take(32).collect()
 }
