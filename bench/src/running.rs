@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use e2e::cluster::{Cluster, ControllerManager, Manager, Part};
+use e2e::cluster::{CLOUD_ENDPOINT, Cluster, ControllerManager, Manager, Part};
 use e2e::operator::{Operator, OperatorSpec, upstream_controller};
 use e2e::usage::Usage;
 use futures::future::try_join_all;
@@ -15,9 +15,6 @@ use crate::about::{About, Flags};
 use crate::contestant::Contestant;
 use crate::late_cloud::LateCloud;
 use crate::options::{BenchOptions, Set};
-
-/// The operators' flag with the address of a cloud.
-const ENDPOINT: &str = "--cloud-provider-endpoint";
 
 pub(crate) struct Running {
     contestant: Contestant,
@@ -65,7 +62,7 @@ impl Running {
                     let mut spec = options.programs.install(name, options.one_program, cluster).await?;
                     let own = flags.iter().filter(|(of, _)| of == name);
                     spec.flags.extend(own.map(|(_, flag)| (*flag).to_owned()));
-                    spec.flags.extend(running.endpoint(ENDPOINT));
+                    spec.flags.extend(running.endpoint(CLOUD_ENDPOINT));
                     operators.push(cluster.start_operator(&OperatorSpec { leader_elect, ..spec }).await?);
                 }
                 running.processes = Processes::Operators(operators);
@@ -104,14 +101,14 @@ impl Running {
     }
 
     async fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
-        let (program, endpoint) = match (&self.one_process, &self.cloud) {
-            (Some(program), _) => (Manager::OneProcess(program.clone()), ENDPOINT),
-            (None, Some(_)) => (Manager::UpstreamsOfClouds, "--cloud-config"),
-            (None, None) => (Manager::Upstreams, ENDPOINT),
+        let program = match (&self.one_process, &self.cloud) {
+            (Some(program), _) => Manager::OneProcess(program.clone()),
+            (None, Some(_)) => Manager::UpstreamsOfClouds,
+            (None, None) => Manager::Upstreams,
         };
         let controller_manager = controller_manager(contestant, &self.names, self.flags, self.leader_elect);
         let mut of = if self.gated { controller_manager.with_gated_kinds() } else { controller_manager };
-        of.flags.extend(self.endpoint(endpoint));
+        of.flags.extend(program.cloud_endpoint().and_then(|flag| self.endpoint(flag)));
         cluster.start_controller_manager(ControllerManager { program, ..of }).await?;
         self.processes = Processes::ControllerManager;
         Ok(())

@@ -12,6 +12,7 @@ mod parts;
 mod run_dir;
 mod start;
 
+pub use flags::CLOUD_ENDPOINT;
 pub use local::{Cluster, ClusterKind};
 pub use nodes::kubelet;
 pub use options::{ClusterOptions, ControllerManager, Manager};

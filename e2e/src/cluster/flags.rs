@@ -10,8 +10,11 @@ use crate::cloud;
 const PKI: &str = "{pki}";
 /// Stands for the endpoint of the cluster's cloud.
 const CLOUD: &str = "{cloud}";
-/// The flag of a cloud's endpoint, of the operators and of upstream's controllers of clouds.
-const ENDPOINT: [&str; 2] = ["--cloud-provider-endpoint=", "--cloud-config="];
+
+/// The operators' flag with the endpoint of a cloud.
+pub const CLOUD_ENDPOINT: &str = "--cloud-provider-endpoint";
+/// The same of upstream's controllers of clouds.
+pub(super) const UPSTREAMS_CLOUD_ENDPOINT: &str = "--cloud-config";
 
 /// The folders of a cluster's run that flags name.
 #[derive(Clone, Copy)]
@@ -41,17 +44,20 @@ pub(crate) fn upstreams_flags(places: Places<'_>) -> impl Iterator<Item = String
 
 /// The flags of all operators that work with a cloud, as upstream's controllers of clouds have them.
 pub(crate) fn upstreams_flags_of_clouds(places: Places<'_>) -> impl Iterator<Item = String> {
-    let operators = facts::ALL.iter().filter(|facts| facts.needs_cloud());
-    let [ours, theirs] = ENDPOINT;
-    let flags =
-        operators.flat_map(move |facts| needed_flags(facts, places)).map(move |flag| flag.replace(ours, theirs));
+    let flags = of_clouds().flat_map(move |facts| needed_flags(facts, places));
+    let flags = flags.map(|flag| flag.replace(CLOUD_ENDPOINT, UPSTREAMS_CLOUD_ENDPOINT));
     flags.chain(["--cloud-provider=scripted".to_owned()])
+}
+
+/// The facts of the operators that work with a cloud.
+pub(super) fn of_clouds() -> impl Iterator<Item = &'static Facts> {
+    facts::ALL.iter().copied().filter(|facts| facts.needs_cloud())
 }
 
 /// Whether an operator works with a cloud; without a name, whether any does.
 pub(crate) fn needs_cloud(operator: Option<&str>) -> bool {
     match operator {
         Some(operator) => facts::of(operator).is_some_and(Facts::needs_cloud),
-        None => facts::ALL.iter().any(|facts| facts.needs_cloud()),
+        None => of_clouds().next().is_some(),
     }
 }

@@ -1,7 +1,11 @@
 //! The size and the programs of a local cluster.
 
 use std::iter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use tools::Tool;
+
+use super::flags::{CLOUD_ENDPOINT, UPSTREAMS_CLOUD_ENDPOINT, of_clouds};
 
 const AUDIT_POLICY: &str = "\
 apiVersion: audit.k8s.io/v1
@@ -38,10 +42,6 @@ const GATED: [&str; 6] = [
     "storagemigration.k8s.io/v1beta1",
 ];
 
-/// The operators' and upstream's names of the controllers that work with a cloud.
-const OF_CLOUDS: [&str; 4] =
-    ["cloud-node-controller", "cloud-node-lifecycle-controller", "node-route-controller", "service-lb-controller"];
-
 /// What runs as kube-controller-manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manager {
@@ -50,6 +50,31 @@ pub enum Manager {
     UpstreamsOfClouds,
     /// The program of all operators, which takes the same flags and runs all controllers in one process.
     OneProcess(PathBuf),
+}
+
+/// Where the program of a [`Manager`] comes from.
+pub(super) enum Source<'a> {
+    Tool(Tool),
+    Path(&'a Path),
+}
+
+impl Manager {
+    pub(super) fn source(&self) -> Source<'_> {
+        match self {
+            Self::Upstreams => Source::Tool(Tool::KubeControllerManager),
+            Self::UpstreamsOfClouds => Source::Tool(Tool::CloudManager),
+            Self::OneProcess(program) => Source::Path(program),
+        }
+    }
+
+    /// The flag with the endpoint of a cloud, if it works with one.
+    pub fn cloud_endpoint(&self) -> Option<&'static str> {
+        match self {
+            Self::Upstreams => None,
+            Self::UpstreamsOfClouds => Some(UPSTREAMS_CLOUD_ENDPOINT),
+            Self::OneProcess(_) => Some(CLOUD_ENDPOINT),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +103,8 @@ impl ControllerManager {
 
     /// Upstream's controllers of clouds and no others.
     pub fn of_clouds() -> Self {
-        Self { program: Manager::UpstreamsOfClouds, controllers: OF_CLOUDS.join(","), flags: Vec::new() }
+        let names: Vec<&str> = of_clouds().map(|facts| facts.names.controller).collect();
+        Self { program: Manager::UpstreamsOfClouds, controllers: names.join(","), flags: Vec::new() }
     }
 
     /// `program` in the place of upstream's, with the same controllers. It elects a leader, because the plugin asks the

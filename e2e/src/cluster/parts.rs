@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use tools::{Tool, Tools};
 
 use super::flags::{Places, all_needed_flags, upstreams_flags, upstreams_flags_of_clouds};
-use super::options::{ClusterOptions, ControllerManager, Manager};
+use super::options::{ClusterOptions, ControllerManager, Manager, Source};
 use super::run_dir::RunDir;
 use crate::kubeconfig::{self, Credentials};
 use crate::pki::Pki;
@@ -146,10 +146,9 @@ impl Parts {
     }
 
     fn manager(&self, program: &Manager) -> PathBuf {
-        match program {
-            Manager::Upstreams => self.tool(Tool::KubeControllerManager),
-            Manager::UpstreamsOfClouds => self.tool(Tool::CloudManager),
-            Manager::OneProcess(program) => program.clone(),
+        match program.source() {
+            Source::Tool(tool) => self.tool(tool),
+            Source::Path(path) => path.to_owned(),
         }
     }
 

@@ -9,10 +9,9 @@ use tokio::task::spawn_blocking;
 use tools::progress::Progress;
 use tools::{Tool, Tools};
 
-use super::flags::needs_cloud;
 use super::local::{Cluster, Local};
 use super::nodes;
-use super::options::{ClusterOptions, ControllerManager, Manager};
+use super::options::{ClusterOptions, ControllerManager, Manager, Source};
 use super::parts::{Part, Parts};
 use super::run_dir::RunDir;
 use crate::guard::Guard;
@@ -74,15 +73,10 @@ impl Cluster {
 
     /// Finds upstream's program, and starts the cloud that it or the one process works with.
     async fn prepare(&self, of: &ControllerManager) -> Result<()> {
-        let (program, has_cloud) = match of.program {
-            Manager::Upstreams => (Some(Tool::KubeControllerManager), false),
-            Manager::UpstreamsOfClouds => (Some(Tool::CloudManager), true),
-            Manager::OneProcess(_) => (None, needs_cloud(None)),
-        };
-        if let Some(program) = program {
-            self.local()?.parts.add_tools(find(vec![program]).await?);
+        if let Source::Tool(tool) = of.program.source() {
+            self.local()?.parts.add_tools(find(vec![tool]).await?);
         }
-        if has_cloud {
+        if of.program.cloud_endpoint().is_some() {
             self.cloud().await?;
         }
         Ok(())

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, ensure};
 use e2e::cloud::{Action, Call, Fault, Refusal, ScriptedCloud};
 use e2e::cluster::{ClusterOptions, ControllerManager};
 use e2e::operator::Operator;
+use facts::Names;
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{Event, Node};
 use kube::Api;
@@ -22,15 +23,17 @@ use super::{difference, mask};
 use crate::support::clusters::spec;
 use crate::support::{DEADLINE, Scene, with_cluster};
 
-/// The operators, each with a flag that lets it look more often than once in seconds or minutes.
-const OPERATORS: [(&str, Option<&str>); 4] = [
-    ("cloud-node-operator", Some("--node-status-update-frequency=1s")),
-    ("cloud-node-lifecycle-operator", Some("--node-monitor-period=1s")),
-    ("node-route-operator", Some("--route-reconciliation-period=1s")),
-    ("service-lb-operator", None),
+/// Flags that let operators look more often than once in seconds or minutes.
+const OFTEN: [(&str, &str); 3] = [
+    ("cloud-node-operator", "--node-status-update-frequency=1s"),
+    ("cloud-node-lifecycle-operator", "--node-monitor-period=1s"),
+    ("node-route-operator", "--route-reconciliation-period=1s"),
 ];
-const SOURCES: [&str; 4] =
-    ["cloud-node-controller", "cloud-node-lifecycle-controller", "route_controller", "service-controller"];
+
+/// The names of the operators that work with a cloud.
+fn operators() -> impl Iterator<Item = Names> {
+    facts::ALL.iter().filter(|facts| facts.needs_cloud()).map(|facts| facts.names)
+}
 
 /// One of the two lives.
 struct Life<'a> {
@@ -97,7 +100,7 @@ impl<'a> Life<'a> {
         let mut lines = BTreeSet::new();
         for event in self.own_events().await? {
             let component = event.source.and_then(|source| source.component).unwrap_or_default();
-            if !SOURCES.contains(&component.as_str()) {
+            if !operators().any(|names| names.event_source == component) {
                 continue;
             }
             let about = event.involved_object;
@@ -136,9 +139,9 @@ fn without_time(reason: &str, message: &str) -> String {
 }
 
 async fn start_operators(scene: &Scene) -> Result<Vec<Operator>> {
-    try_join_all(OPERATORS.map(async |(name, flag)| {
-        let mut spec = spec(&scene.cluster, name).await?;
-        spec.flags.extend(flag.map(str::to_owned));
+    try_join_all(operators().map(async |Names { operator, .. }| {
+        let mut spec = spec(&scene.cluster, operator).await?;
+        spec.flags.extend(OFTEN.iter().filter(|(of, _)| *of == operator).map(|(_, flag)| (*flag).to_owned()));
         let mut operator = scene.cluster.start_operator(&spec).await?;
         operator.wait_ready().await?;
         Ok(operator)
@@ -148,7 +151,7 @@ async fn start_operators(scene: &Scene) -> Result<Vec<Operator>> {
 
 #[test]
 fn the_operators_leave_of_services_nodes_and_routes_what_upstream_leaves() -> Result<()> {
-    let flags = OPERATORS.iter().filter_map(|(_, flag)| flag.map(str::to_owned)).collect();
+    let flags = OFTEN.map(|(_, flag)| flag.to_owned()).to_vec();
     let controller_manager = Some(ControllerManager { flags, ..ControllerManager::of_clouds() });
     let options = ClusterOptions { nodes: 2, controller_manager, ..ClusterOptions::default() };
     with_cluster(options, async |scene| {
