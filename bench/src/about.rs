@@ -14,7 +14,9 @@ pub(crate) struct About {
     pub(crate) operators: Vec<String>,
     /// The operators that do for every contestant what is not measured.
     pub(crate) helpers: &'static [&'static str],
-    /// Whose work it is upstream.
+    /// The program of upstream's beside which they run.
+    pub(crate) upstream: &'static str,
+    /// Its controllers that do the work.
     pub(crate) controllers: &'static str,
     pub(crate) reaction: Option<Reaction>,
     pub(crate) steps: String,

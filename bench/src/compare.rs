@@ -47,7 +47,8 @@ async fn run_steps(
 ) -> Result<Vec<Measured>> {
     let turn = turns.wait().await;
     let mut progress = Progress::default();
-    progress.finish(&format!("round {}: {contestant}", round + 1));
+    let name = contestant.name(about.upstream);
+    progress.finish(&format!("round {}: {name}", round + 1));
     let has_node_lifecycle = about.operators.iter().any(|name| name == "node-lifecycle-operator");
     let (nodes, zones) = (about.nodes, about.zones);
     let options_of_cluster =
@@ -55,8 +56,8 @@ async fn run_steps(
     let options_of_cluster = if about.gated { options_of_cluster.with_gated_kinds() } else { options_of_cluster };
     let cluster = Cluster::start(options_of_cluster).await?;
     let mut helpers = Vec::new();
-    for name in about.helpers {
-        let spec = options.programs.install(name, options.one_program, &cluster).await?;
+    for helper in about.helpers {
+        let spec = options.programs.install(helper, options.one_program, &cluster).await?;
         let mut helper = cluster.start_operator(&OperatorSpec { leader_elect: false, ..spec }).await?;
         // Its watches are open, and not counted as the contestant's.
         helper.wait_ready().await?;
@@ -65,7 +66,7 @@ async fn run_steps(
     let others = apiserver::settled_watches(&cluster.client().await?).await?;
     let running = Running::start(contestant, about, options, &cluster).await?;
     let mut bench = Bench::new(options, about, &cluster, running, others, turn).await?;
-    steps::run(options.set, &mut bench).await.with_context(|| format!("under {contestant}"))?;
+    steps::run(options.set, &mut bench).await.with_context(|| format!("under {name}"))?;
     drop(helpers);
     Ok(bench.into_measured())
 }

@@ -207,7 +207,7 @@ impl<'a> Bench<'a> {
     }
 
     fn tell(&self, step: &str, figures: &Figures) {
-        Progress::default().finish(&format!("  {step}: {}: {figures}", self.contestant()));
+        Progress::default().finish(&format!("  {step}: {}: {figures}", self.running.name()));
     }
 
     pub(crate) async fn begin(&mut self) -> Result<()> {

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use crate::about::About;
 use crate::contestant::Contestant;
 use crate::figures::{Figures, Measured, totals, whole};
-use crate::options::{BenchOptions, Set};
+use crate::options::BenchOptions;
 use crate::summary::{in_order, medians, mib, ratio};
 
 /// The text below this line is written by people.
@@ -30,10 +30,10 @@ pub(crate) fn write(options: &BenchOptions, about: &About, measured: &[Measured]
 }
 
 fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String {
-    let About { operators, controllers, reaction, steps, targets, .. } = about;
+    let About { operators, upstream, controllers, reaction, steps, targets, .. } = about;
     let mut text = format!(
         "# Benchmarks\n\n\
-         The same steps under kube-controller-manager v1.36.3 (only {controllers}) and under\n\
+         The same steps under {upstream} v1.36.3 (only {controllers}) and under\n\
          {}, on a fresh local cluster each{}.\n\
          Medians of {} rounds ({} of the throttled one). Compare within this page only.\n\n\
          Machine: {}. Date: {}. Command: `{}`.\n\n\
@@ -41,11 +41,11 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
          the start of their processes. The apiserver's CPU is also etcd's, whoever it was for. That of kube-scheduler and\n\
          kwok, who do the same beside each, tells how fast the machine was. Peak is the most that was ever\n\
          resident since their start, summed over the processes. Resident and anonymous are of the end of the step: resident\n\
-         is kube-controller-manager's memory, and the operators' with what several share in proportion (PSS); anonymous is\n\
+         is {upstream}'s memory, and the operators' with what several share in proportion (PSS); anonymous is\n\
          what of it belonged to no file. Watches are those open at the end. Sent is what the apiserver sent to whoever\n\
          read, as events of watches, as lists of the whole cluster and as single objects; allocated is what it allocated,\n\
          which follows its work as its CPU does, but not the machine's speed. Reads include those that\n\
-         kube-controller-manager makes for all its controllers together; a watch counts there when it ends.\n\
+         {upstream} makes for all its controllers together; a watch counts there when it ends.\n\
          Reaction is {}. {}\n\n\
          Steps: {steps}.\n",
         together(operators),
@@ -59,17 +59,16 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
         how(options),
     );
     if let Some(targets) = targets {
-        overview::reached(&mut text, targets, measured);
+        overview::reached(&mut text, targets, upstream, measured);
     }
     for step in in_order(measured) {
-        table(&mut text, step, measured);
-        per_pod(&mut text, step, measured);
+        table(&mut text, step, upstream, measured);
+        per_pod(&mut text, step, upstream, measured);
     }
     if let Some(targets) = targets {
         overview::each(&mut text, targets, measured);
     }
-    // Upstream runs these controllers in a program of their own.
-    if options.set == Set::Clouds { text.replace("kube-controller-manager", "cloud-controller-manager") } else { text }
+    text
 }
 
 /// How to measure it again: with the flags that this run was given, but for those that the Makefile adds.
@@ -111,36 +110,37 @@ fn how(options: &BenchOptions) -> String {
 }
 
 /// How many requests each contestant made for one pod, where the step is about pods.
-fn per_pod(text: &mut String, step: &str, measured: &[Measured]) {
+fn per_pod(text: &mut String, step: &str, upstream: &str, measured: &[Measured]) {
     let mut line = String::new();
     for (contestant, Figures { requests, pods, .. }) in medians(step, measured) {
         let Some(pods) = pods else { return };
         let (writes, events, _) = totals(&requests);
         let each = |count: u64| whole(count) / f64::from(pods);
-        let _ = write!(line, " *{contestant}*: {:.2} writes, {:.2} events.", each(writes), each(events));
+        let _ =
+            write!(line, " *{}*: {:.2} writes, {:.2} events.", contestant.name(upstream), each(writes), each(events));
     }
     let _ = writeln!(text, "\nFor each pod:{line}");
 }
 
-fn table(text: &mut String, step: &str, measured: &[Measured]) {
+fn table(text: &mut String, step: &str, upstream: &str, measured: &[Measured]) {
     let rows = medians(step, measured);
     let (first, rest) = step.split_at(1);
     let _ = writeln!(text, "\n## {}{rest}\n", first.to_uppercase());
     text.push_str("| | seconds | CPU s | apiserver CPU s | scheduler, kwok CPU s | peak MiB | resident MiB | anonymous MiB | watches | sent MiB | allocated MiB | reaction p50/p99 ms | writes | events | reads |\n");
     text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (contestant, figures) in &rows {
-        let _ = writeln!(text, "| {contestant} | {} |", cells(figures).join(" | "));
+        let _ = writeln!(text, "| {} | {} |", contestant.name(upstream), cells(figures).join(" | "));
     }
     let us = rows.iter().find(|(contestant, _)| *contestant == Contestant::Operators);
     for (contestant, other) in rows.iter().filter(|(contestant, _)| *contestant != Contestant::Operators) {
         if let Some((_, us)) = us {
-            let _ = writeln!(text, "| ratio to {contestant} | {} |", ratios(us, other).join(" | "));
+            let _ = writeln!(text, "| ratio to {} | {} |", contestant.name(upstream), ratios(us, other).join(" | "));
         }
     }
     text.push_str("\nRequests by verb:");
     for (contestant, Figures { requests, .. }) in &rows {
         let verbs: Vec<String> = requests.iter().map(|(verb, count)| format!("{count} {verb}")).collect();
-        let _ = write!(text, " *{contestant}*: {}.", verbs.join(", "));
+        let _ = write!(text, " *{}*: {}.", contestant.name(upstream), verbs.join(", "));
     }
     text.push('\n');
 }
@@ -260,8 +260,8 @@ mod tests {
             one(Contestant::Unthrottled, 4),
         ];
         let mut text = String::new();
-        table(&mut text, "roll it", &measured);
-        per_pod(&mut text, "roll it", &measured);
+        table(&mut text, "roll it", "kube-controller-manager", &measured);
+        per_pod(&mut text, "roll it", "kube-controller-manager", &measured);
         assert!(
             text.contains(
                 "| operators | 2.00 | 2.00 | 6.00 | 8.00 | 3.0 | 2.0 | 1.0 | 12 | 0.5 | 1.5 | 2000.0/2000.0 | 5 | 7 | 2 |"

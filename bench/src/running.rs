@@ -18,7 +18,9 @@ use crate::options::{BenchOptions, Set};
 
 pub(crate) struct Running {
     contestant: Contestant,
-    /// Those that do the work, or whose controllers of kube-controller-manager do it.
+    /// The program of upstream's that it is, or is compared with.
+    upstream: &'static str,
+    /// Those that do the work, or whose controllers of upstream's do it.
     names: Vec<String>,
     flags: Flags,
     gated: bool,
@@ -47,14 +49,15 @@ impl Running {
     ) -> Result<Self> {
         let leader_elect = options.is_leader_elected();
         let processes = Processes::Stopped(Vec::new());
-        let &About { operators: ref names, flags, gated, .. } = about;
+        let &About { operators: ref names, upstream, flags, gated, .. } = about;
         let is_one_process = contestant == Contestant::Operators && options.one_process;
         let one_process = is_one_process.then(|| options.programs.all_in_one()).transpose()?;
         let latency = Duration::from_millis(options.clouds.cloud_latency);
         let start_cloud = || LateCloud::start(cluster.run_dir()?, latency);
         let cloud = (options.set == Set::Clouds).then(start_cloud).transpose()?;
         let names = names.clone();
-        let mut running = Self { contestant, names, flags, gated, leader_elect, one_process, cloud, processes };
+        let mut running =
+            Self { contestant, upstream, names, flags, gated, leader_elect, one_process, cloud, processes };
         match contestant {
             Contestant::Operators if !is_one_process => {
                 let mut operators = Vec::new();
@@ -135,7 +138,7 @@ impl Running {
     /// have read by then.
     pub(crate) async fn wait_ready(&mut self, cluster: &Cluster) -> Result<()> {
         match &mut self.processes {
-            Processes::Stopped(_) => bail!("{} does not run", self.contestant),
+            Processes::Stopped(_) => bail!("{} does not run", self.name()),
             Processes::Operators(operators) => {
                 try_join_all(operators.iter_mut().map(Operator::wait_ready)).await.map(drop)
             }
@@ -164,6 +167,10 @@ impl Running {
 
     pub(crate) fn cloud(&self) -> Option<&LateCloud> {
         self.cloud.as_ref()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.contestant.name(self.upstream)
     }
 
     pub(crate) fn contestant(&self) -> Contestant {

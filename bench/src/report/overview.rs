@@ -10,9 +10,9 @@ use crate::contestant::Contestant;
 use crate::figures::{Figures, Measured, whole};
 use crate::summary::{in_order, medians, mib, ratio};
 
-/// The operators' ratios to kube-controller-manager, of each step and of all.
-pub(super) fn reached(text: &mut String, targets: &Targets, measured: &[Measured]) {
-    let _ = writeln!(text, "\n## To be reached\n\nThe ratios to {}.\n", Contestant::Unthrottled);
+/// The operators' ratios to upstream's program, of each step and of all.
+pub(super) fn reached(text: &mut String, targets: &Targets, upstream: &str, measured: &[Measured]) {
+    let _ = writeln!(text, "\n## To be reached\n\nThe ratios to {}.\n", Contestant::Unthrottled.name(upstream));
     let column = |of: fn(&Target) -> &'static str| targets.ratios.iter().map(of).collect::<Vec<_>>().join(" | ");
     let _ = writeln!(text, "| | {} |", column(|target| target.what));
     let _ = writeln!(text, "|---|{}", "---|".repeat(targets.ratios.len()));
@@ -88,7 +88,7 @@ mod tests {
             measured(Contestant::Operators, "roll", 250),
         ];
         let mut text = String::new();
-        reached(&mut text, &targets, &measured);
+        reached(&mut text, &targets, "kube-controller-manager", &measured);
         each(&mut text, &targets, &measured);
         let ratios = "| | CPU |\n|---|---|\n| to be reached | at most 0.5 |\n| rest | 0.25 |\n| pause | 1.00 |\n\
                       | **all steps**: their sum, or the most memory | 0.50 |\n\n";

@@ -53,6 +53,7 @@ pub(crate) fn about(options: &BenchOptions) -> Result<About> {
     Ok(About {
         operators,
         helpers: &[],
+        upstream: "kube-controller-manager",
         controllers: "the controllers that these replace",
         reaction: None,
         steps: format!(

@@ -23,6 +23,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
     About {
         operators: ["job-operator", "cronjob-operator"].map(str::to_owned).to_vec(),
         helpers: &[],
+        upstream: "kube-controller-manager",
         controllers: "the job and cronjob controllers",
         reaction: Some(Reaction {
             is: "the time from the second a\n\

@@ -22,6 +22,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
     About {
         operators: vec!["service-lb-operator".to_owned()],
         helpers: &[],
+        upstream: "cloud-controller-manager",
         controllers: "the service-lb controller",
         reaction: None,
         steps: format!(

@@ -30,6 +30,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
             .map(|name| format!("{name}-operator"))
             .to_vec(),
         helpers: &[],
+        upstream: "kube-controller-manager",
         controllers: "the resourceclaim, storage-version-migrator and garbage-collector controllers",
         reaction: None,
         steps: format!(

@@ -22,6 +22,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
     About {
         operators: ["garbage-collector-operator", "namespace-operator"].map(str::to_owned).to_vec(),
         helpers: &[],
+        upstream: "kube-controller-manager",
         controllers: "the garbage-collector and namespace controllers",
         reaction: None,
         steps: format!(

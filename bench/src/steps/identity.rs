@@ -32,6 +32,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
             .map(|name| format!("{name}-operator"))
             .to_vec(),
         helpers: &[],
+        upstream: "kube-controller-manager",
         controllers: "the approving and signing controllers of certificates, and the serviceaccount-token controller",
         reaction: None,
         steps: format!(

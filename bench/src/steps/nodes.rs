@@ -37,6 +37,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
             .map(str::to_owned)
             .to_vec(),
         helpers: &[],
+        upstream: "kube-controller-manager",
         controllers: "the node-lifecycle, taint-eviction, node-ipam and ttl controllers",
         reaction: None,
         steps: format!(

@@ -38,6 +38,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
     About {
         operators: ["endpoints-operator", AUTOSCALING, "resourcequota-operator"].map(str::to_owned).to_vec(),
         helpers: &["deployment-operator", "replicaset-operator"],
+        upstream: "kube-controller-manager",
         controllers: "the endpoints, horizontal-pod-autoscaler and resourcequota controllers",
         reaction: Some(Reaction {
             is: "the time from the end of the\n\

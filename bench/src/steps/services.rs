@@ -21,6 +21,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
     About {
         operators: ["endpointslice-operator"].map(str::to_owned).to_vec(),
         helpers: &["deployment-operator", "replicaset-operator"],
+        upstream: "kube-controller-manager",
         controllers: "the endpointslice controller",
         reaction: None,
         steps: format!(

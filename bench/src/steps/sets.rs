@@ -47,6 +47,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
     About {
         operators: ["statefulset-operator", "daemonset-operator", "disruption-operator"].map(str::to_owned).to_vec(),
         helpers: &["deployment-operator", "replicaset-operator"],
+        upstream: "kube-controller-manager",
         controllers: "the statefulset, daemonset and disruption controllers",
         reaction: None,
         steps: format!(

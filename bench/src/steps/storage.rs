@@ -41,6 +41,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
             .chain(["persistentvolumeclaim-protection-operator".to_owned()])
             .collect(),
         helpers: &[],
+        upstream: "kube-controller-manager",
         controllers: "the binding, attaching and protecting controllers of volumes",
         reaction: None,
         steps: format!(

@@ -19,6 +19,7 @@ pub(crate) fn about(options: &BenchOptions) -> About {
     About {
         operators: ["deployment-operator", "replicaset-operator"].map(str::to_owned).to_vec(),
         helpers: &[],
+        upstream: "kube-controller-manager",
         controllers: "the deployment and replicaset controllers",
         reaction: Some(Reaction {
             is: "the time from the end of a Deployment's\n\
