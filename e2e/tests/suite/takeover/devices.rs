@@ -1,5 +1,5 @@
 //! The controllers of devices handed over while pods wait for claims, devices and the end of a toleration, and back: no pod
-//! gets a second claim, none that runs loses its own, and a countdown begins again.
+//! gets a second claim, none that runs loses its own, and a countdown goes on from when the taint was added.
 //!
 //! The scheduler allocates. The devices are the test's, and no kubelet prepares them.
 
@@ -30,8 +30,8 @@ async fn versions(scene: &Scene) -> Result<Vec<String>> {
 }
 
 /// Begins what is in its middle: a pod without a template, one without a device, one that uses a device and will have
-/// ended, and one whose countdown runs.
-async fn begin(scene: &Scene, step: u32) -> Result<String> {
+/// ended, and one whose countdown runs. Returns the claim of the first, and when the countdown has begun at the earliest.
+async fn begin(scene: &Scene, step: u32) -> Result<(String, Instant)> {
     let name = |kind: &str| format!("{kind}-{step}");
     for kind in ["waits", "ends", "counts"] {
         claim_template(scene, &name(kind), TOLERATED).await?;
@@ -47,12 +47,13 @@ async fn begin(scene: &Scene, step: u32) -> Result<String> {
     for kind in ["ends", "counts"] {
         runs(scene, &name(kind)).await?;
     }
+    let tainting = Instant::now();
     device(scene, &name("counts"), &tainted()).await?;
-    Ok(claim)
+    Ok((claim, tainting))
 }
 
-/// Waits until all of it has ended well under whoever works since `began`.
-async fn end(scene: &Scene, step: u32, waiting: &str, began: Instant) -> Result<()> {
+/// Waits until all of it has ended well under whoever works now.
+async fn end(scene: &Scene, step: u32, waiting: &str, tainting: Instant) -> Result<()> {
     let name = |kind: &str| format!("{kind}-{step}");
     claim_template(scene, &name("lacks"), TOLERATED).await?;
     for kind in ["waits", "lacks"] {
@@ -78,7 +79,8 @@ async fn end(scene: &Scene, step: u32, waiting: &str, began: Instant) -> Result<
             Ok(())
         })
         .await?;
-    let stayed = began.elapsed();
+    let stayed = tainting.elapsed();
+    // The apiserver writes whole seconds.
     ensure!(stayed + Duration::from_secs(1) >= TOLERATED, "it stayed for {stayed:?}");
     for kind in ["waits", "lacks", "ends"] {
         scene.delete_pod(&name(kind)).await?;
@@ -103,25 +105,23 @@ fn claims_of_devices_change_hands_while_pods_wait_run_and_end_and_back() -> Resu
         runs(scene, "runs").await?;
         let finished = versions(scene).await?;
 
-        let waiting = begin(&moves, 1).await?;
+        let (waiting, tainting) = begin(&moves, 1).await?;
         scene.cluster.stop_controller_manager().await?;
         moves.end_pod("ends-1", 0).await?;
         let rest = ControllerManager::without(OPERATORS.map(upstream_controller));
         scene.cluster.start_controller_manager(rest.with_every_gate()).await?;
-        let began = Instant::now();
         let mut operators = start_operators(&scene.cluster, OPERATORS).await?;
-        end(&moves, 1, &waiting, began).await?;
+        end(&moves, 1, &waiting, tainting).await?;
         assert_eq!(versions(scene).await?, finished, "the operators wrote what needed no write");
 
-        let waiting = begin(&moves, 2).await?;
+        let (waiting, tainting) = begin(&moves, 2).await?;
         for operator in &mut operators {
             operator.terminate().await?;
         }
         scene.cluster.stop_controller_manager().await?;
         moves.end_pod("ends-2", 0).await?;
-        let began = Instant::now();
         scene.cluster.start_controller_manager(ControllerManager::all().with_every_gate()).await?;
-        end(&moves, 2, &waiting, began).await?;
+        end(&moves, 2, &waiting, tainting).await?;
         assert_eq!(versions(scene).await?, finished, "what the operators left was not what upstream expects");
         Ok(())
     })
