@@ -145,6 +145,17 @@ fuzz-%: $(CARGO_FUZZ)
 e2e: build-suite ## The e2e suite and the faults on local clusters; TEST=... for those with that in their name
 	cargo test $(WORKSPACE) --test suite -- $(TESTS_AT_A_TIME) --skip $(MINUTES) $(TEST)
 
+# The former program, built from its own source.
+FORMER = $(abspath $(TARGET_DIR))/former
+
+.PHONY: e2e-upgrade
+e2e-upgrade: build-suite ## From the operators of another commit to these and back, under load: FROM=v0.1.0
+	@[ -n "$(FROM)" ] || { echo "from which commit? make e2e-upgrade FROM=v0.1.0" >&2; exit 1; }
+	rm -rf $(FORMER)/source && mkdir -p $(FORMER)/source
+	git archive $(FROM) | tar --extract --directory $(FORMER)/source
+	cd $(FORMER)/source && cargo build --locked --package $(ALL_IN_ONE) --target-dir $(FORMER)
+	E2E_FORMER=$(FORMER)/debug/$(ALL_IN_ONE) cargo test $(WORKSPACE) --test suite -- upgrade::
+
 .PHONY: e2e-minutes
 e2e-minutes: SUITE_PROGRAMS += prometheus promtool
 e2e-minutes: build-suite ## The e2e tests that wait for minutes, which `make e2e` leaves out

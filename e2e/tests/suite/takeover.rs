@@ -24,7 +24,7 @@ use crate::support::{
 };
 
 /// Kind, name and resourceVersion of everything there is in a namespace: equal if nobody has written anything.
-async fn versions(scene: &Scene) -> Result<Vec<String>> {
+pub(crate) async fn versions(scene: &Scene) -> Result<Vec<String>> {
     async fn of<K: Namespaced>(scene: &Scene) -> Result<Vec<String>> {
         let all: Vec<K> = scene.list("").await?;
         let line = |object: &K| {
@@ -44,7 +44,7 @@ async fn versions(scene: &Scene) -> Result<Vec<String>> {
 }
 
 /// Finished work of three kinds, which has nothing to gain from anybody.
-async fn finish_some_work(scene: &Scene) -> Result<()> {
+pub(crate) async fn finish_some_work(scene: &Scene) -> Result<()> {
     let controller = json!({
         "apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "plain"},
         "spec": {"replicas": 2, "selector": {"app": "plain"}, "template": template("plain")},
@@ -57,7 +57,7 @@ async fn finish_some_work(scene: &Scene) -> Result<()> {
 }
 
 /// The objects once the last status has been written: the one that no longer counts a pod as terminating.
-async fn finished(scene: &Scene) -> Result<Vec<String>> {
+pub(crate) async fn finished(scene: &Scene) -> Result<Vec<String>> {
     scene
         .wait_until("all is quiet", DEADLINE, async || {
             let plain = scene.fetch::<ReplicationController>("plain").await?.status.unwrap_or_default();
@@ -128,7 +128,7 @@ fn controllers_change_hands_in_the_middle_of_a_rollout_and_back() -> Result<()> 
 }
 
 /// Waits until so many of the StatefulSet's pods are updated, and all are ready.
-async fn settled(scene: &Scene, name: &str, updated: i32) -> Result<()> {
+pub(crate) async fn settled(scene: &Scene, name: &str, updated: i32) -> Result<()> {
     scene
         .wait_until(&format!("{updated} pods of {name} are updated"), DEADLINE, async || {
             let set: StatefulSet = scene.fetch(name).await?;
