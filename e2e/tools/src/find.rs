@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::go;
+use crate::kubernetes::Kubernetes;
 use crate::places::{built, built_dir, installed};
 use crate::progress::Progress;
 use crate::tool::Tool;
@@ -22,12 +23,12 @@ pub struct Tools {
 impl Tools {
     /// Finds these programs; builds what is missing, which takes minutes the first time.
     pub fn find(wanted: &[Tool], progress: &mut Progress) -> Result<Self> {
-        let cache = built_dir()?;
-        let find = |tool: &Tool| Some((*tool, installed(*tool).or_else(|| built(&cache, *tool))?));
+        let kubernetes = Kubernetes::chosen()?;
+        let find = |tool: &Tool| Some((*tool, installed(*tool, kubernetes).or_else(|| built(*tool, kubernetes))?));
         let mut tools = Self { paths: wanted.iter().filter_map(find).collect() };
         let missing: Vec<Tool> = wanted.iter().copied().filter(|tool| !tools.paths.contains_key(tool)).collect();
         if !missing.is_empty() {
-            tools.build_missing(missing, &cache, progress)?;
+            tools.build_missing(missing, kubernetes, progress)?;
         }
         Ok(tools)
     }
@@ -43,17 +44,19 @@ impl Tools {
     }
 
     /// Only one process builds; the others wait for it and then find its work.
-    fn build_missing(&mut self, missing: Vec<Tool>, cache: &Path, progress: &mut Progress) -> Result<()> {
-        std::fs::create_dir_all(cache).with_context(|| format!("create {}", cache.display()))?;
+    fn build_missing(&mut self, missing: Vec<Tool>, kubernetes: Kubernetes, progress: &mut Progress) -> Result<()> {
+        let cache = built_dir(Kubernetes::FOLLOWED)?;
+        std::fs::create_dir_all(&cache).with_context(|| format!("create {}", cache.display()))?;
         let lock = File::create(cache.join(".lock")).context("create the lock file of the tools")?;
         while lock.try_lock().is_err() {
             progress.show("waiting for another process that builds the same programs");
             thread::sleep(Duration::from_millis(200));
         }
-        let unbuilt: Vec<Tool> = missing.iter().copied().filter(|tool| built(cache, *tool).is_none()).collect();
-        go::build(&unbuilt, cache, progress)?;
+        let unbuilt: Vec<Tool> = missing.iter().copied().filter(|tool| built(*tool, kubernetes).is_none()).collect();
+        go::build(&unbuilt, kubernetes, progress)?;
         for tool in missing {
-            let path = built(cache, tool).with_context(|| format!("{} was built, but does not run", tool.name()))?;
+            let path =
+                built(tool, kubernetes).with_context(|| format!("{} was built, but does not run", tool.name()))?;
             self.paths.insert(tool, path);
         }
         Ok(())

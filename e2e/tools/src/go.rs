@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::places::find_program;
+use crate::kubernetes::Kubernetes;
+use crate::places::{built_dir, cache_dir, find_program};
 use crate::progress::Progress;
-use crate::tool::{KUBERNETES_VERSION, Tool};
+use crate::tool::Tool;
 
 /// One Go module: its programs share their compiled packages.
 struct Module {
@@ -109,15 +110,11 @@ const MODULES: [Module; 12] = [
         ],
     },
     Module {
-        dir: concat!(env!("CARGO_MANIFEST_DIR"), "/kubernetes"),
+        dir: Kubernetes::FOLLOWED.module,
         tags: "",
-        flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
-                -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36",
-        takes: "about three minutes",
+        flags: Kubernetes::FOLLOWED.flags,
+        takes: "a minute, but more for its tests",
         packages: &[
-            (Tool::KubeApiserver, "k8s.io/kubernetes/cmd/kube-apiserver"),
-            (Tool::KubeScheduler, "k8s.io/kubernetes/cmd/kube-scheduler"),
-            (Tool::KubeControllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"),
             (Tool::Kubectl, "k8s.io/kubernetes/cmd/kubectl"),
             (Tool::E2eTest, "k8s.io/kubernetes/test/e2e"),
             (Tool::Ginkgo, "github.com/onsi/ginkgo/v2/ginkgo"),
@@ -134,22 +131,40 @@ const MODULES: [Module; 12] = [
     },
 ];
 
-/// Builds `missing` into `cache`.
-pub(crate) fn build(missing: &[Tool], cache: &Path, progress: &mut Progress) -> Result<()> {
+/// The programs that have the chosen version of Kubernetes.
+const fn of_cluster(kubernetes: Kubernetes) -> Module {
+    Module {
+        dir: kubernetes.module,
+        tags: "",
+        flags: kubernetes.flags,
+        takes: "about three minutes",
+        packages: &[
+            (Tool::KubeApiserver, "k8s.io/kubernetes/cmd/kube-apiserver"),
+            (Tool::KubeScheduler, "k8s.io/kubernetes/cmd/kube-scheduler"),
+            (Tool::KubeControllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"),
+        ],
+    }
+}
+
+/// Builds `missing` into the user's cache.
+pub(crate) fn build(missing: &[Tool], kubernetes: Kubernetes, progress: &mut Progress) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
     let names = |tools: &[Tool]| tools.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(", ");
     if find_program("go").is_none() {
         bail!(
-            "{} {KUBERNETES_VERSION} not found, and no Go to build them: install Go 1.26 or newer \
+            "{} {} not found, and no Go to build them: install Go 1.26 or newer \
              (https://go.dev/dl, or your distribution's golang package), or put the programs on PATH or into a folder \
              named by KUBEBUILDER_ASSETS",
-            names(missing)
+            names(missing),
+            kubernetes.version
         );
     }
     let started = Instant::now();
-    for module in &MODULES {
+    let modules = MODULES.iter().map(|module| (module, Kubernetes::FOLLOWED));
+    for (module, of) in modules.chain([(&of_cluster(kubernetes), kubernetes)]) {
+        let cache = built_dir(of)?;
         // The tests are a package that only `go test` builds.
         let (tests, programs): (Vec<Tool>, Vec<Tool>) = module
             .packages
@@ -158,15 +173,21 @@ pub(crate) fn build(missing: &[Tool], cache: &Path, progress: &mut Progress) -> 
             .filter(|tool| missing.contains(tool))
             .partition(|tool| *tool == Tool::E2eTest);
         for tools in [programs, tests].iter().filter(|tools| !tools.is_empty()) {
-            build_together(module, tools, &names(tools), cache, progress)?;
+            build_together(module, tools, &names(tools), &cache, progress)?;
         }
     }
-    progress.finish(&format!("built {} into {} in {} s", names(missing), cache.display(), started.elapsed().as_secs()));
+    progress.finish(&format!(
+        "built {} into {} in {} s",
+        names(missing),
+        cache_dir()?.display(),
+        started.elapsed().as_secs()
+    ));
     Ok(())
 }
 
 /// Builds programs of one module with one command, which links one of them while it compiles another.
 fn build_together(module: &Module, tools: &[Tool], names: &str, cache: &Path, progress: &mut Progress) -> Result<()> {
+    std::fs::create_dir_all(cache).with_context(|| format!("create {}", cache.display()))?;
     let log = cache.join(".build.log");
     let output = File::create(&log).with_context(|| format!("create {}", log.display()))?;
     // Linked in another folder first, so that a build cut short leaves no half program behind.

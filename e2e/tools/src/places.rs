@@ -1,10 +1,11 @@
 //! The places where programs are looked for.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::tool::{KUBERNETES_VERSION, Tool};
+use crate::kubernetes::Kubernetes;
+use crate::tool::Tool;
 
 /// This project's folder in the user's cache.
 pub fn cache_dir() -> Result<PathBuf> {
@@ -15,14 +16,14 @@ pub fn cache_dir() -> Result<PathBuf> {
     Ok(base.join("kubernetes-operators"))
 }
 
-/// The folder of the programs that were built here.
-pub(crate) fn built_dir() -> Result<PathBuf> {
-    Ok(cache_dir()?.join(KUBERNETES_VERSION).join("bin"))
+/// The folder of the programs that were built here for this version of Kubernetes.
+pub(crate) fn built_dir(kubernetes: Kubernetes) -> Result<PathBuf> {
+    Ok(cache_dir()?.join(kubernetes.version).join("bin"))
 }
 
 /// Where `tool` is, whatever its version; nothing is built.
 pub fn find(tool: Tool) -> Option<PathBuf> {
-    let built = || Some(built_dir().ok()?.join(tool.name())).filter(|path| path.is_file());
+    let built = || Some(built_dir(Kubernetes::FOLLOWED).ok()?.join(tool.name())).filter(|path| path.is_file());
     find_program(tool.name()).or_else(built)
 }
 
@@ -32,13 +33,15 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
 }
 
 /// The user's own `tool`, if its version will do.
-pub(crate) fn installed(tool: Tool) -> Option<PathBuf> {
-    program_dirs().map(|dir| dir.join(tool.name())).find(|path| path.is_file() && tool.accepts(path))
+pub(crate) fn installed(tool: Tool, kubernetes: Kubernetes) -> Option<PathBuf> {
+    program_dirs().map(|dir| dir.join(tool.name())).find(|path| path.is_file() && tool.accepts(path, kubernetes))
 }
 
-/// The `tool` that was built into `cache`.
-pub(crate) fn built(cache: &Path, tool: Tool) -> Option<PathBuf> {
-    Some(cache.join(tool.name())).filter(|path| path.is_file() && tool.accepts(path))
+/// The `tool` that was built here for this version of Kubernetes.
+pub(crate) fn built(tool: Tool, kubernetes: Kubernetes) -> Option<PathBuf> {
+    let of = if tool.is_chosen() { kubernetes } else { Kubernetes::FOLLOWED };
+    let path = built_dir(of).ok()?.join(tool.name());
+    Some(path).filter(|path| path.is_file() && tool.accepts(path, of))
 }
 
 fn program_dirs() -> impl Iterator<Item = PathBuf> {

@@ -5,8 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
-/// The Kubernetes version this project follows.
-pub const KUBERNETES_VERSION: &str = "v1.36.3";
+use crate::kubernetes::Kubernetes;
 
 /// A program that the local cluster consists of, or that a cluster is measured, looked at or tested with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,11 +119,16 @@ impl Tool {
         }
     }
 
+    /// Whether it has the version of Kubernetes that was chosen for the cluster.
+    pub(crate) fn is_chosen(self) -> bool {
+        matches!(self, Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager)
+    }
+
     /// The beginning of an acceptable program's version line: any version of the user's own kubectl will do.
     fn accepted_version(self) -> &'static str {
         match self {
             Self::Etcd => "etcd Version: 3.6.",
-            Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v1.36.",
+            Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v",
             // Our part of it has a number too, which counts its changes.
             Self::CloudManager => "Kubernetes v1.36.3+cloud.1\n",
             Self::Kwok => "kwok version v0.8.",
@@ -145,18 +149,19 @@ impl Tool {
     }
 
     /// Whether the program at `path` runs and is of a version that will do.
-    pub(crate) fn accepts(self, path: &Path) -> bool {
+    pub(crate) fn accepts(self, path: &Path, kubernetes: Kubernetes) -> bool {
         Command::new(path)
             .args(self.version_args())
             .stdin(Stdio::null())
             .output()
-            .is_ok_and(|output| self.accepts_version(path, &String::from_utf8_lossy(&output.stdout)))
+            .is_ok_and(|output| self.accepts_version(path, &String::from_utf8_lossy(&output.stdout), kubernetes))
     }
 
     /// Some programs print first by which path they were started.
-    fn accepts_version(self, path: &Path, printed: &str) -> bool {
+    fn accepts_version(self, path: &Path, printed: &str, kubernetes: Kubernetes) -> bool {
         let own = printed.strip_prefix(&*path.to_string_lossy()).map_or(printed, str::trim_start);
-        own.starts_with(self.accepted_version())
+        let rest = own.strip_prefix(self.accepted_version());
+        rest.is_some_and(|rest| !self.is_chosen() || rest.starts_with(&format!("{}.", kubernetes.minor)))
     }
 }
 
@@ -174,7 +179,8 @@ mod tests {
 
     #[test]
     fn only_the_reference_versions_are_accepted() {
-        let accepts = |tool: Tool, printed: &str| tool.accepts_version(Path::new("/bin/program"), printed);
+        let followed = Kubernetes::FOLLOWED;
+        let accepts = |tool: Tool, printed: &str| tool.accepts_version(Path::new("/bin/program"), printed, followed);
         assert!(accepts(Tool::Etcd, "etcd Version: 3.6.16\nGit SHA: x"));
         assert!(!accepts(Tool::Etcd, "etcd Version: 3.5.9"));
         assert!(accepts(Tool::KubeApiserver, "Kubernetes v1.36.3"));

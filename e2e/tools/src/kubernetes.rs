@@ -1,0 +1,88 @@
+//! The versions of Kubernetes that a local cluster can have.
+
+use anyhow::{Result, bail};
+
+/// The Kubernetes version this project follows.
+pub const KUBERNETES_VERSION: &str = Kubernetes::FOLLOWED.version;
+
+/// The variable that names the minor version of a local cluster.
+const CHOICE: &str = "KUBERNETES";
+
+/// A version of kube-apiserver, kube-scheduler and kube-controller-manager. Every other program is the same for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kubernetes {
+    /// `1.36`.
+    pub(crate) minor: &'static str,
+    pub(crate) version: &'static str,
+    /// The folder of the Go module that pins it.
+    pub(crate) module: &'static str,
+    pub(crate) flags: &'static str,
+}
+
+impl Kubernetes {
+    /// The one this project follows.
+    pub(crate) const FOLLOWED: Self = Self {
+        minor: "1.36",
+        version: "v1.36.3",
+        module: concat!(env!("CARGO_MANIFEST_DIR"), "/kubernetes"),
+        flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
+                -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36",
+    };
+
+    /// What operators of this version meet: the apiserver before an upgrade, their own, and the one after.
+    const ALL: [Self; 3] = [
+        Self {
+            minor: "1.35",
+            version: "v1.35.4",
+            module: concat!(env!("CARGO_MANIFEST_DIR"), "/kubernetes-1.35"),
+            flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.35.4 \
+                    -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=35",
+        },
+        Self::FOLLOWED,
+        Self {
+            minor: "1.37",
+            version: "v1.37.2",
+            module: concat!(env!("CARGO_MANIFEST_DIR"), "/kubernetes-1.37"),
+            flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2 \
+                    -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37",
+        },
+    ];
+
+    /// The one that the environment asks for (`KUBERNETES=1.37`), or [`Self::FOLLOWED`].
+    pub(crate) fn chosen() -> Result<Self> {
+        match std::env::var_os(CHOICE) {
+            Some(minor) if !minor.is_empty() => Self::named(&minor.to_string_lossy()),
+            Some(_) | None => Ok(Self::FOLLOWED),
+        }
+    }
+
+    fn named(minor: &str) -> Result<Self> {
+        match Self::ALL.into_iter().find(|known| known.minor == minor) {
+            Some(known) => Ok(known),
+            None => bail!("{CHOICE}={minor} is unknown; known are {}", Self::ALL.map(|known| known.minor).join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_is_called_what_its_module_pins() {
+        for Kubernetes { minor, version, module, flags } in Kubernetes::ALL {
+            let pins = std::fs::read_to_string(format!("{module}/go.mod")).unwrap();
+            assert!(pins.contains(&format!("k8s.io/kubernetes {version}")), "{module}");
+            assert!(flags.contains(&format!("gitVersion={version} ")), "{flags}");
+            let (_, number) = minor.split_once('.').unwrap();
+            assert!(version.starts_with(&format!("v{minor}.")) && flags.ends_with(&format!("gitMinor={number}")));
+        }
+    }
+
+    #[test]
+    fn a_version_that_is_not_known_is_refused_with_those_that_are() {
+        assert_eq!(Kubernetes::named("1.36").unwrap(), Kubernetes::FOLLOWED);
+        let error = Kubernetes::named("1.20").unwrap_err().to_string();
+        assert_eq!(error, "KUBERNETES=1.20 is unknown; known are 1.35, 1.36, 1.37");
+    }
+}
