@@ -33,8 +33,8 @@ const OPERATORS: [&str; 7] = [
     "replicationcontroller-operator",
     "statefulset-operator",
 ];
-/// A standby that is not told asks for the Lease only after `--leader-elect-retry-period`, which is two seconds.
-const AT_ONCE: SignedDuration = SignedDuration::from_secs(1);
+/// `--leader-elect-retry-period`: so long a standby would wait that does not see the Lease become free.
+const AT_ONCE: SignedDuration = SignedDuration::from_secs(2);
 const NODES: i32 = 5;
 /// A Deployment's `revisionHistoryLimit` by default.
 const KEPT: usize = 10;
