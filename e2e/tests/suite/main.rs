@@ -40,4 +40,5 @@ mod stateful_set;
 mod status;
 mod support;
 mod takeover;
+mod traces;
 mod why;
