@@ -23,8 +23,8 @@ pub struct Prometheus {
 }
 
 impl Cluster {
-    /// Starts a Prometheus that scrapes this operator each second with the token, and evaluates these groups of rules.
-    pub fn start_prometheus(&self, operator: &Operator, token: &str, groups: &Value) -> Result<Prometheus> {
+    /// Starts a Prometheus that scrapes these operators each second with the token, and evaluates these groups of rules.
+    pub fn start_prometheus(&self, operators: &[Operator], token: &str, groups: &Value) -> Result<Prometheus> {
         let folder = self.run_dir()?.join("prometheus");
         std::fs::create_dir_all(&folder).context("make a folder for Prometheus")?;
         // JSON is YAML.
@@ -34,16 +34,19 @@ impl Cluster {
             Ok::<_, anyhow::Error>(path)
         };
         let rules = write("rules.json", &json!({ "groups": groups }))?;
-        let config = json!({
-            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-            "rule_files": [rules],
-            "scrape_configs": [{
+        let scrape = |operator: &Operator| {
+            json!({
                 "job_name": operator.name(),
                 "scheme": "https",
                 "authorization": {"credentials": token},
                 "tls_config": {"insecure_skip_verify": true},
                 "static_configs": [{"targets": [format!("127.0.0.1:{}", operator.port())]}],
-            }],
+            })
+        };
+        let config = json!({
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [rules],
+            "scrape_configs": operators.iter().map(scrape).collect::<Vec<Value>>(),
         });
         let config = write("prometheus.json", &config)?;
         let address = format!("127.0.0.1:{}", free_port()?);

@@ -1,3 +1,3 @@
-//! The alerts and the dashboard. Everything about them needs Prometheus, which takes minutes to build.
+//! The alerts and the dashboards. Everything about them needs Prometheus, which takes minutes to build.
 
 mod minutes;

@@ -40,5 +40,6 @@ mod stateful_set;
 mod status;
 mod support;
 mod takeover;
+mod traces;
 mod upgrade;
 mod why;

@@ -3,6 +3,7 @@
 pub(crate) mod attachments;
 pub(crate) mod behind;
 pub(crate) mod clusters;
+pub(crate) mod collector;
 pub(crate) mod csi;
 pub(crate) mod devices;
 mod dump;

@@ -4,6 +4,7 @@
 //! ever longer intervals, for as long as its object is there.
 
 pub(crate) mod running;
+pub(crate) mod trace;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -131,10 +132,10 @@ impl<C: Controller> Work<C> {
         let Self { controller, queue, syncing: _, consistency: _, on_held: _, decisions, clock, panics } = self;
         let attempt = queue.failures(key) + 1;
         let trigger = queue.trigger(key);
-        let seen = trigger.as_ref().map(|trigger| trigger.seen);
-        decisions.begin(clock.now(), key, trigger);
         let syncing = AssertUnwindSafe(controller.sync(key)).catch_unwind();
-        let outcome = in_sync(queue, key, attempt, seen, syncing).await;
+        let syncing = in_sync(queue, key, attempt, trigger.as_ref(), syncing);
+        decisions.begin(clock.now(), key, trigger);
+        let outcome = syncing.await;
         let finish = match outcome {
             Ok(Ok(requeue)) => {
                 decisions.finish(key, Ok(()));

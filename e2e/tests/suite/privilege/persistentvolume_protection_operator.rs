@@ -24,8 +24,9 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
 }
 
 fn volume(name: &str) -> Value {
+    // No claim of another life has this class, so none takes the volume.
     let spec = json!({"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/e2e"},
-        "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "e2e-none"});
+        "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "e2e-protected"});
     json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec})
 }
 

@@ -5,10 +5,15 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::api::object::Key;
+use crate::api::object::{Key, ResourceVersion};
+use crate::api::resource::{PODS, Resource};
 use crate::process::serving::loopback;
+use crate::working::decisions::Trigger;
 use crate::working::queue::{Backoff, Queue};
 use crate::working::worker::running::in_sync;
+use crate::working::worker::trace::{link, trace_of};
+
+const RESOURCE: &Resource = &PODS;
 
 type Written = Arc<Mutex<String>>;
 
@@ -156,6 +161,38 @@ async fn a_span_reaches_the_collector_over_the_wire() {
     }
     assert!(!text.contains("too fine"), "{text:?}");
     assert!(received.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_sync_joins_the_trace_of_its_cause_and_links_to_those_of_its_writes() {
+    let (requests, mut received) = mpsc::unbounded_channel();
+    let collector = loopback::serve(move |request| {
+        requests.send(request).unwrap();
+        loopback::answer(200, "")
+    })
+    .await;
+    let mut options = options(LogFormat::Text, 0);
+    options.otlp_endpoint = Some(format!("http://{collector}"));
+    let (dispatch, telemetry) = dispatch(&options, |_| ()).unwrap();
+    let (cause, written) = (Key::new("ns", "cause"), Key::new("ns", "written"));
+    let trigger = Trigger {
+        resource: RESOURCE,
+        object: cause.clone(),
+        version: ResourceVersion(7),
+        seen: tokio::time::Instant::now(),
+    };
+    tracing::dispatcher::with_default(&dispatch, || {
+        let syncing = async { link(RESOURCE, &written, ResourceVersion(8)) };
+        in_sync(&queue(), &Key::new("ns", "a"), 1, Some(&trigger), syncing).now_or_never().unwrap();
+    });
+
+    telemetry.flush(Duration::from_secs(20)).await;
+
+    let request = received.try_recv().expect("flush has waited for the export");
+    let has = |trace: opentelemetry::TraceId| request.body().windows(16).any(|bytes| bytes == trace.to_bytes());
+    assert!(has(trace_of(RESOURCE, &cause, ResourceVersion(7))));
+    assert!(has(trace_of(RESOURCE, &written, ResourceVersion(8))));
+    assert!(!has(trace_of(RESOURCE, &written, ResourceVersion(9))));
 }
 
 #[tokio::test]

@@ -7,16 +7,20 @@
 use std::time::Duration;
 
 use opentelemetry::trace::TracerProvider;
+use opentelemetry::{SpanId, TraceId};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
-use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, Span, SpanData, SpanExporter as _, SpanProcessor};
+use opentelemetry_sdk::trace::{
+    IdGenerator, RandomIdGenerator, SdkTracer, SdkTracerProvider, Span, SpanData, SpanExporter as _, SpanProcessor,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing_opentelemetry::OpenTelemetryLayer;
 
 use crate::transport::api_error::chain;
 use crate::transport::identity::VERSION;
+use crate::working::worker::running::running;
 
 /// OpenTelemetry's defaults for a batch processor.
 const QUEUED_MAX: usize = 2048;
@@ -83,8 +87,11 @@ where
         .map_err(|cause| error(chain(&cause)))?;
     exporter.set_resource(&resource);
     let (queue, ended) = mpsc::channel(QUEUED_MAX);
-    let provider =
-        SdkTracerProvider::builder().with_resource(resource).with_span_processor(Enqueue(queue.clone())).build();
+    let provider = SdkTracerProvider::builder()
+        .with_resource(resource)
+        .with_id_generator(Ids::default())
+        .with_span_processor(Enqueue(queue.clone()))
+        .build();
     let tracer = provider.tracer(operator);
     tokio::spawn(send_batches(ended, exporter));
     let layer = OpenTelemetryLayer::new(tracer).with_threads(false).with_tracked_inactivity(false);
@@ -98,6 +105,23 @@ fn traces_url(endpoint: &str) -> Result<String, TracesError> {
     }
     let base = endpoint.trim_end_matches('/');
     Ok(if base.ends_with(TRACES_PATH) { base.to_owned() } else { format!("{base}{TRACES_PATH}") })
+}
+
+/// Random ids, except that a sync joins the trace of the change that led to it. A parent span would do the same, but its
+/// sampling flag would override `OTEL_TRACES_SAMPLER`.
+#[derive(Debug, Default)]
+struct Ids(RandomIdGenerator);
+
+impl IdGenerator for Ids {
+    fn new_trace_id(&self) -> TraceId {
+        let mut of_change = None;
+        running(|sync| of_change = sync.trace);
+        of_change.unwrap_or_else(|| self.0.new_trace_id())
+    }
+
+    fn new_span_id(&self) -> SpanId {
+        self.0.new_span_id()
+    }
 }
 
 #[derive(Debug)]

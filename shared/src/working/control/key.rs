@@ -22,6 +22,7 @@ use crate::transport::api_error::{ApiError, Status};
 use crate::transport::client::Accept;
 use crate::working::consistency::Write;
 use crate::working::worker::running::wrote;
+use crate::working::worker::trace::link;
 
 /// Writes for one key, and reads as its [`Control`] does.
 #[derive(Clone, Copy)]
@@ -48,6 +49,7 @@ impl KeyControl<'_> {
 
     fn record(&self, resource: &Resource, write: Write<'_>) {
         wrote();
+        link(resource, write.object, write.version);
         self.control.decisions.wrote(self.key, resource, write.object, write.version);
         self.control.consistency.record(self.key, self.uid, resource, write);
     }

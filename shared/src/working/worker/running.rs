@@ -2,10 +2,13 @@
 
 use std::cell::Cell;
 
+use opentelemetry::TraceId;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use super::trace::trace_of;
 use crate::api::object::Key;
+use crate::working::decisions::Trigger;
 use crate::working::queue::Queue;
 
 tokio::task_local! {
@@ -17,6 +20,8 @@ pub(crate) struct Running {
     queue: Queue,
     pub(crate) key: Key,
     pub(crate) attempt: u32,
+    /// The trace of the change that led to it, if traces are sent.
+    pub(crate) trace: Option<TraceId>,
     /// When the event that led to it was seen; none once a write was accepted.
     unanswered: Cell<Option<Instant>>,
 }
@@ -27,16 +32,31 @@ impl Running {
     }
 }
 
-/// Runs a sync of a key. `seen` is when the event that led to it was seen.
+/// Runs a sync of a key. `cause` is the change that led to it.
 pub(crate) fn in_sync<F: Future>(
     queue: &Queue,
     key: &Key,
     attempt: u32,
-    seen: Option<Instant>,
+    cause: Option<&Trigger>,
     syncing: F,
 ) -> impl Future<Output = F::Output> + use<F> {
-    let span = tracing::info_span!("sync", queue = queue.name(), %key, attempt);
-    let running = Running { queue: queue.clone(), key: key.clone(), attempt, unanswered: Cell::new(seen) };
+    let span = tracing::info_span!(
+        "sync",
+        queue = queue.name(),
+        %key,
+        attempt,
+        cause.resource = cause.map(|cause| display(cause.resource)),
+        cause.object = cause.map(|cause| display(&cause.object)),
+        cause.version = cause.map(|cause| cause.version.0),
+    );
+    let traced = cause.filter(|_| !span.is_disabled());
+    let running = Running {
+        queue: queue.clone(),
+        key: key.clone(),
+        attempt,
+        trace: traced.map(|Trigger { resource, object, version, .. }| trace_of(resource, object, *version)),
+        unanswered: Cell::new(cause.map(|cause| cause.seen)),
+    };
     SYNC.scope(running, syncing.instrument(span))
 }
 
@@ -102,8 +122,7 @@ mod tests {
                 wrote();
                 wrote();
             };
-            let seen = queue.trigger(&key).map(|trigger| trigger.seen);
-            in_sync(&queue, &key, 1, seen, syncing).await;
+            in_sync(&queue, &key, 1, queue.trigger(&key).as_ref(), syncing).await;
         }
         assert_eq!(*writes.0.lock().unwrap(), [Duration::from_secs(7)]);
     }
