@@ -98,7 +98,7 @@ test: needs lint unit doc deny e2e ## Everything that CI checks
 	@echo "make test: everything passed"
 
 .PHONY: test-all
-test-all: test e2e-minutes images reproducible site audit ## `make test`, e2e tests that wait for minutes, every image, the same bytes from two folders, the site, and known vulnerabilities; takes much longer
+test-all: test e2e-minutes images reproducible signing site audit ## `make test`, e2e tests that wait for minutes, every image, the same bytes from two folders, signatures, the site, and known vulnerabilities; takes much longer
 	@echo "make test-all: everything passed"
 
 .PHONY: lint
@@ -129,6 +129,10 @@ audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for t
 .PHONY: reproducible
 reproducible: ## The same bytes of a program from two folders: PROGRAM=ttl-operator
 	scripts/reproducible.sh $(or $(PROGRAM),ttl-operator)
+
+.PHONY: signing
+signing: build-tools ## A signed release is accepted, and refused with a changed, missing or added file or by another key
+	scripts/signing.sh "$$($(DEBUG)/tools cosign)"
 
 .PHONY: fuzz
 fuzz: $(addprefix fuzz-,$(or $(READER),$(READERS))) ## Bytes over which a reader panics, by libFuzzer and a nightly compiler, a minute for each reader; READER=list for one, FUZZ_SECONDS=3600 for an hour each
@@ -287,7 +291,21 @@ release: images plugin release-manifests release-papers ## Everything of a versi
 	  $(RELEASE_URL) $(ARCHITECTURE) "$$(sha256sum < $(PLUGIN_ARCHIVE) | cut -d ' ' -f 1)" > $(RELEASE)/krew/operators.yaml; }
 	cp $(addprefix $(DIST)/images/,$(addsuffix .tar,$(PROGRAMS))) $(RELEASE)/images/
 	$(call pack,$(RELEASE)/programs-$(VERSION)-$(STATIC_TARGET).tar.gz,$(DIST)/bin,$(PROGRAMS) licenses)
-	cd $(RELEASE) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum > SHA256SUMS
+	cd $(RELEASE) && find . -type f ! -name 'SHA256SUMS*' -printf '%P\n' | LC_ALL=C sort | xargs sha256sum > SHA256SUMS
+
+# The private key where a release is signed, the public one where it is verified: a file, or as cosign names other places.
+KEY ?= $(COSIGN_KEY)
+has-key = [ -n "$(KEY)" ] || { echo "which key? make $@ KEY=$(1)" >&2; exit 1; }
+
+.PHONY: sign
+sign: build-tools ## Signs the release with cosign: KEY=cosign.key
+	@$(call has-key,cosign.key)
+	scripts/sign.sh "$$($(DEBUG)/tools cosign)" "$(KEY)" $(RELEASE)
+
+.PHONY: verify
+verify: build-tools ## Verifies the signature of the release and every file of it: KEY=cosign.pub
+	@$(call has-key,cosign.pub)
+	scripts/verify.sh "$$($(DEBUG)/tools cosign)" "$(KEY)" $(RELEASE)
 
 .PHONY: release-papers
 release-papers: $(CARGO_CYCLONEDX) release-manifests licenses ## The changelog of the version, the notices of licences, and the SBOM of each program
