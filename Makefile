@@ -29,6 +29,8 @@ LLD_FLAGS   := -C link-arg=-Wl,--icf=all,-z,pack-relative-relocs
 CARGO_DENY_VERSION := 0.20.2
 TOOLS              := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubernetes-operators/tools
 CARGO_DENY         := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+CARGO_AUDITABLE_VERSION := 0.7.7
+CARGO_AUDITABLE    := $(TOOLS)/cargo-auditable-$(CARGO_AUDITABLE_VERSION)/bin/cargo-auditable
 CARGO_CYCLONEDX_VERSION := 0.5.9
 CARGO_CYCLONEDX    := $(TOOLS)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION)/bin/cargo-cyclonedx
 CARGO_FUZZ_VERSION := 0.13.2
@@ -235,10 +237,12 @@ cel: ## Writes cel-check's functions and the answers of its rows from upstream's
 
 ##@ Building
 
-RELEASE_BUILD = RUSTFLAGS="$(STATIC_FLAGS)" OPERATORS_COMMIT="$(COMMIT)" cargo build --locked --release --target $(STATIC_TARGET)
+# The list of its crates is in each program, where scanners read it.
+RELEASE_BUILD = RUSTFLAGS="$(STATIC_FLAGS)" OPERATORS_COMMIT="$(COMMIT)" $(CARGO_AUDITABLE) auditable build --locked --release \
+  --target $(STATIC_TARGET)
 
 .PHONY: build
-build: ## Static release binaries in dist/bin; PROGRAMS=... for some only
+build: $(CARGO_AUDITABLE) ## Static release binaries in dist/bin; PROGRAMS=... for some only
 	$(RELEASE_BUILD) $(PACKAGES)
 	mkdir -p $(DIST)/bin
 	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(PROGRAMS)) $(DIST)/bin/
@@ -254,7 +258,7 @@ licenses: ## The licences of all that is in a program, in dist/bin/licenses
 	cargo run --locked --quiet --package release -- notices $(STATIC_TARGET) $(LIBC_NOTICES) > $(LICENSES)/NOTICES.txt
 
 .PHONY: plugin
-plugin: ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, and `kubectl operators` is there
+plugin: $(CARGO_AUDITABLE) ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, and `kubectl operators` is there
 	$(RELEASE_BUILD) --package cli
 	mkdir -p $(DIST)/bin
 	cp $(TARGET_DIR)/$(STATIC_TARGET)/release/kubectl-operators $(DIST)/bin/
@@ -357,6 +361,9 @@ tools: $(CARGO_DENY) ## Installs the tools that checking needs, into a cache
 
 $(CARGO_DENY):
 	cargo install cargo-deny --debug --locked --version $(CARGO_DENY_VERSION) --root $(dir $(@D))
+
+$(CARGO_AUDITABLE):
+	cargo install cargo-auditable --debug --locked --version $(CARGO_AUDITABLE_VERSION) --root $(dir $(@D))
 
 $(CARGO_CYCLONEDX):
 	cargo install cargo-cyclonedx --debug --locked --version $(CARGO_CYCLONEDX_VERSION) --root $(dir $(@D))

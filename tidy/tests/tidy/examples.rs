@@ -143,7 +143,7 @@ fn check_scripts(file: &File, read: impl Fn(&str) -> String) -> Vec<String> {
 }
 
 /// Flags of programs that are not in this repository; on the page of an operator, also those of other programs here.
-const FOREIGN: [(&str, &[&str]); 11] = [
+const FOREIGN: [(&str, &[&str]); 12] = [
     ("cargo", &["all-targets", "deny"]),
     ("cosign", &["bundle", "insecure-ignore-tlog", "key"]),
     ("curl", &["header", "insecure"]),
@@ -155,6 +155,7 @@ const FOREIGN: [(&str, &[&str]); 11] = [
     ("kubelet", &["node-ip"]),
     ("ln", &["symbolic"]),
     ("sha256sum", &["check", "ignore-missing"]),
+    ("trivy", &["input"]),
 ];
 
 fn check_flags(file: &File, known: &BTreeSet<String>) -> Vec<String> {
