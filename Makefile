@@ -29,6 +29,8 @@ LLD_FLAGS   := -C link-arg=-Wl,--icf=all,-z,pack-relative-relocs
 CARGO_DENY_VERSION := 0.20.2
 TOOLS              := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubernetes-operators/tools
 CARGO_DENY         := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+CARGO_AUDITABLE_VERSION := 0.7.7
+CARGO_AUDITABLE    := $(TOOLS)/cargo-auditable-$(CARGO_AUDITABLE_VERSION)/bin/cargo-auditable
 CARGO_CYCLONEDX_VERSION := 0.5.9
 CARGO_CYCLONEDX    := $(TOOLS)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION)/bin/cargo-cyclonedx
 CARGO_FUZZ_VERSION := 0.13.2
@@ -98,7 +100,7 @@ test: needs lint unit doc deny e2e ## Everything that CI checks
 	@echo "make test: everything passed"
 
 .PHONY: test-all
-test-all: test e2e-minutes images reproducible site audit ## `make test`, e2e tests that wait for minutes, every image, the same bytes from two folders, the site, and known vulnerabilities; takes much longer
+test-all: test e2e-minutes images reproducible signing site audit ## `make test`, e2e tests that wait for minutes, every image, the same bytes from two folders, signatures, the site, and known vulnerabilities; takes much longer
 	@echo "make test-all: everything passed"
 
 .PHONY: lint
@@ -129,6 +131,10 @@ audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for t
 .PHONY: reproducible
 reproducible: ## The same bytes of a program from two folders: PROGRAM=ttl-operator
 	scripts/reproducible.sh $(or $(PROGRAM),ttl-operator)
+
+.PHONY: signing
+signing: build-tools ## A signed release is accepted, and refused with a changed, missing or added file or by another key
+	scripts/signing.sh "$$($(DEBUG)/tools cosign)"
 
 .PHONY: fuzz
 fuzz: $(addprefix fuzz-,$(or $(READER),$(READERS))) ## Bytes over which a reader panics, by libFuzzer and a nightly compiler, a minute for each reader; READER=list for one, FUZZ_SECONDS=3600 for an hour each
@@ -242,10 +248,12 @@ cel: ## Writes cel-check's functions and the answers of its rows from upstream's
 
 ##@ Building
 
-RELEASE_BUILD = RUSTFLAGS="$(STATIC_FLAGS)" OPERATORS_COMMIT="$(COMMIT)" cargo build --locked --release --target $(STATIC_TARGET)
+# The list of its crates is in each program, where scanners read it.
+RELEASE_BUILD = RUSTFLAGS="$(STATIC_FLAGS)" OPERATORS_COMMIT="$(COMMIT)" $(CARGO_AUDITABLE) auditable build --locked --release \
+  --target $(STATIC_TARGET)
 
 .PHONY: build
-build: ## Static release binaries in dist/bin; PROGRAMS=... for some only
+build: $(CARGO_AUDITABLE) ## Static release binaries in dist/bin; PROGRAMS=... for some only
 	$(RELEASE_BUILD) $(PACKAGES)
 	mkdir -p $(DIST)/bin
 	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(PROGRAMS)) $(DIST)/bin/
@@ -261,7 +269,7 @@ licenses: ## The licences of all that is in a program, in dist/bin/licenses
 	cargo run --locked --quiet --package release -- notices $(STATIC_TARGET) $(LIBC_NOTICES) > $(LICENSES)/NOTICES.txt
 
 .PHONY: plugin
-plugin: ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, and `kubectl operators` is there
+plugin: $(CARGO_AUDITABLE) ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, and `kubectl operators` is there
 	$(RELEASE_BUILD) --package cli
 	mkdir -p $(DIST)/bin
 	cp $(TARGET_DIR)/$(STATIC_TARGET)/release/kubectl-operators $(DIST)/bin/
@@ -298,7 +306,21 @@ release: images plugin release-manifests release-papers ## Everything of a versi
 	  $(RELEASE_URL) $(ARCHITECTURE) "$$(sha256sum < $(PLUGIN_ARCHIVE) | cut -d ' ' -f 1)" > $(RELEASE)/krew/operators.yaml; }
 	cp $(addprefix $(DIST)/images/,$(addsuffix .tar,$(PROGRAMS))) $(RELEASE)/images/
 	$(call pack,$(RELEASE)/programs-$(VERSION)-$(STATIC_TARGET).tar.gz,$(DIST)/bin,$(PROGRAMS) licenses)
-	cd $(RELEASE) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum > SHA256SUMS
+	cd $(RELEASE) && find . -type f ! -name 'SHA256SUMS*' -printf '%P\n' | LC_ALL=C sort | xargs sha256sum > SHA256SUMS
+
+# The private key where a release is signed, the public one where it is verified: a file, or as cosign names other places.
+KEY ?= $(COSIGN_KEY)
+has-key = [ -n "$(KEY)" ] || { echo "which key? make $@ KEY=$(1)" >&2; exit 1; }
+
+.PHONY: sign
+sign: build-tools ## Signs the release with cosign: KEY=cosign.key
+	@$(call has-key,cosign.key)
+	scripts/sign.sh "$$($(DEBUG)/tools cosign)" "$(KEY)" $(RELEASE)
+
+.PHONY: verify
+verify: build-tools ## Verifies the signature of the release and every file of it: KEY=cosign.pub
+	@$(call has-key,cosign.pub)
+	scripts/verify.sh "$$($(DEBUG)/tools cosign)" "$(KEY)" $(RELEASE)
 
 .PHONY: release-papers
 release-papers: $(CARGO_CYCLONEDX) release-manifests licenses ## The changelog of the version, the notices of licences, and the SBOM of each program
@@ -350,6 +372,9 @@ tools: $(CARGO_DENY) ## Installs the tools that checking needs, into a cache
 
 $(CARGO_DENY):
 	cargo install cargo-deny --debug --locked --version $(CARGO_DENY_VERSION) --root $(dir $(@D))
+
+$(CARGO_AUDITABLE):
+	cargo install cargo-auditable --debug --locked --version $(CARGO_AUDITABLE_VERSION) --root $(dir $(@D))
 
 $(CARGO_CYCLONEDX):
 	cargo install cargo-cyclonedx --debug --locked --version $(CARGO_CYCLONEDX_VERSION) --root $(dir $(@D))

@@ -28,6 +28,12 @@ if [ "$(od --address-radix=n --format=u2 --skip-bytes=16 --read-bytes=2 "$dist/b
   exit 1
 fi
 
+# The section with the list of its crates, in the table of the names of sections.
+if ! grep --quiet --text --fixed-strings .dep-v0 "$dist/bin/$operator"; then
+  echo "$operator: the binary lacks the list of its crates; build it with make build" >&2
+  exit 1
+fi
+
 build=(--file Dockerfile --target prebuilt --build-arg "OPERATOR=$operator" --build-arg "RUN_AS=$run_as" --tag "$image" "$dist/bin")
 mkdir -p "$dist/images"
 rm -f "$archive"

@@ -30,7 +30,7 @@ const CSI_SIDECARS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/csi-sidecars");
 /// What the first of them compiles is most of what the others need.
 const SIDECARS_TAKE: &str = "five minutes for the first, seconds for the others";
 
-const MODULES: [Module; 12] = [
+const MODULES: [Module; 13] = [
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/etcd"),
         tags: "",
@@ -51,6 +51,13 @@ const MODULES: [Module; 12] = [
         flags: "-s -w -X helm.sh/helm/v4/internal/version.version=v4.3.2",
         takes: "a minute",
         packages: &[(Tool::Helm, "helm.sh/helm/v4/cmd/helm")],
+    },
+    Module {
+        dir: concat!(env!("CARGO_MANIFEST_DIR"), "/cosign"),
+        tags: "",
+        flags: "-s -w",
+        takes: "three minutes",
+        packages: &[(Tool::Cosign, "github.com/sigstore/cosign/v3/cmd/cosign")],
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/metrics-server"),

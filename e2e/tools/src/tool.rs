@@ -28,6 +28,8 @@ pub enum Tool {
     CsiResizer,
     CsiSnapshotter,
     SnapshotController,
+    /// Signs releases.
+    Cosign,
     /// Upstream's own e2e tests.
     E2eTest,
     /// Runs them in several processes at a time.
@@ -40,7 +42,7 @@ impl Tool {
         [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::Kwok, Self::Kubectl];
 
     /// Every program.
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeScheduler,
@@ -58,6 +60,7 @@ impl Tool {
         Self::CsiResizer,
         Self::CsiSnapshotter,
         Self::SnapshotController,
+        Self::Cosign,
         Self::E2eTest,
         Self::Ginkgo,
     ];
@@ -90,6 +93,7 @@ impl Tool {
             Self::CsiResizer => "csi-resizer",
             Self::CsiSnapshotter => "csi-snapshotter",
             Self::SnapshotController => "snapshot-controller",
+            Self::Cosign => "cosign",
             Self::E2eTest => "e2e.test",
             Self::Ginkgo => "ginkgo",
         }
@@ -100,6 +104,8 @@ impl Tool {
         match self {
             Self::Kubectl => &["version", "--client"],
             Self::Helm | Self::Ginkgo => &["version"],
+            // Without this it draws its name first.
+            Self::Cosign => &["version", "--json"],
             Self::Etcd
             | Self::KubeApiserver
             | Self::KubeScheduler
@@ -143,6 +149,7 @@ impl Tool {
             Self::CsiProvisioner => "v6.3.",
             Self::CsiResizer => "v2.2.",
             Self::CsiSnapshotter | Self::SnapshotController => "v8.6.",
+            Self::Cosign => "{\n  \"gitVersion\": \"v3.",
             Self::E2eTest => "v1.36.",
             Self::Ginkgo => "Ginkgo Version 2.",
         }
@@ -197,6 +204,8 @@ mod tests {
         assert!(accepts(Tool::Promtool, "promtool, version 3.16.0 (branch: , revision: unknown)"));
         assert!(accepts(Tool::CsiResizer, "/bin/program v2.2.0"));
         assert!(!accepts(Tool::CsiResizer, "/bin/program unknown"));
+        assert!(accepts(Tool::Cosign, "{\n  \"gitVersion\": \"v3.1.3\",\n"));
+        assert!(!accepts(Tool::Cosign, "{\n  \"gitVersion\": \"v2.6.5\",\n"));
         assert!(accepts(Tool::E2eTest, "v1.36.3"));
         assert!(accepts(Tool::Ginkgo, "Ginkgo Version 2.28.0"));
         assert!(accepts(Tool::Kubectl, "Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0"));

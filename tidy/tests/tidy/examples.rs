@@ -143,8 +143,9 @@ fn check_scripts(file: &File, read: impl Fn(&str) -> String) -> Vec<String> {
 }
 
 /// Flags of programs that are not in this repository; on the page of an operator, also those of other programs here.
-const FOREIGN: [(&str, &[&str]); 9] = [
+const FOREIGN: [(&str, &[&str]); 12] = [
     ("cargo", &["all-targets", "deny"]),
+    ("cosign", &["bundle", "insecure-ignore-tlog", "key"]),
     ("curl", &["header", "insecure"]),
     ("helm", &["wait"]),
     ("kube-apiserver", &["kubelet-certificate-authority", "runtime-config", "service-account-key-file"]),
@@ -153,6 +154,8 @@ const FOREIGN: [(&str, &[&str]); 9] = [
     ("kubectl operators", &["as-service-account"]),
     ("kubelet", &["node-ip"]),
     ("ln", &["symbolic"]),
+    ("sha256sum", &["check", "ignore-missing"]),
+    ("trivy", &["input"]),
 ];
 
 fn check_flags(file: &File, known: &BTreeSet<String>) -> Vec<String> {
