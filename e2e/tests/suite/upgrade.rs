@@ -12,11 +12,12 @@ use anyhow::{Context, Result, ensure};
 use e2e::cluster::ClusterOptions;
 use e2e::operator::{Operator, OperatorSpec};
 use futures::future::{try_join, try_join_all};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Api;
 use serde_json::json;
+use shared::transport::clock::Clock;
 
 use crate::batch::{behaving, completed, job, pods};
 use crate::support::clusters::{program, spec};
@@ -86,7 +87,7 @@ impl Replicas {
         let next = replica(scene, &self.of, program, self.started + 1).await?;
         std::mem::replace(&mut self.standby, next).terminate().await?;
         let former = held(scene, &self.of.name, None).await?.holder_identity;
-        let told = Timestamp::now();
+        let told = Clock::system().now();
         self.leader.terminate().await?;
         let lease = held(scene, &self.of.name, former.as_deref()).await?;
         let last = replica(scene, &self.of, program, self.started + 2).await?;
