@@ -19,34 +19,32 @@ pub(crate) struct Kubernetes {
     pub(crate) flags: &'static str,
 }
 
+/// A version by its minor and patch number, and the folder of its module.
+macro_rules! kubernetes {
+    ($minor:literal, $patch:literal, $folder:literal) => {
+        Kubernetes {
+            minor: concat!("1.", $minor),
+            version: concat!("v1.", $minor, ".", $patch),
+            module: concat!(env!("CARGO_MANIFEST_DIR"), $folder),
+            flags: concat!(
+                "-s -w -X k8s.io/component-base/version.gitVersion=v1.",
+                $minor,
+                ".",
+                $patch,
+                " -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=",
+                $minor
+            ),
+        }
+    };
+}
+
 impl Kubernetes {
     /// The one this project follows.
-    pub(crate) const FOLLOWED: Self = Self {
-        minor: "1.36",
-        version: "v1.36.3",
-        module: concat!(env!("CARGO_MANIFEST_DIR"), "/kubernetes"),
-        flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
-                -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36",
-    };
+    pub(crate) const FOLLOWED: Self = kubernetes!("36", "3", "/kubernetes");
 
     /// What operators of this version meet: the apiserver before an upgrade, their own, and the one after.
-    const ALL: [Self; 3] = [
-        Self {
-            minor: "1.35",
-            version: "v1.35.4",
-            module: concat!(env!("CARGO_MANIFEST_DIR"), "/kubernetes-1.35"),
-            flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.35.4 \
-                    -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=35",
-        },
-        Self::FOLLOWED,
-        Self {
-            minor: "1.37",
-            version: "v1.37.2",
-            module: concat!(env!("CARGO_MANIFEST_DIR"), "/kubernetes-1.37"),
-            flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2 \
-                    -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37",
-        },
-    ];
+    const ALL: [Self; 3] =
+        [kubernetes!("35", "4", "/kubernetes-1.35"), Self::FOLLOWED, kubernetes!("37", "2", "/kubernetes-1.37")];
 
     /// The one that the environment asks for (`KUBERNETES=1.37`), or [`Self::FOLLOWED`].
     pub(crate) fn chosen() -> Result<Self> {

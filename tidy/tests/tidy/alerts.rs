@@ -52,10 +52,7 @@ fn queues(expression: &str) -> Vec<&str> {
 /// The dashboards: their paths, and what is in them.
 fn dashboards() -> Vec<(String, Value)> {
     let files = tree::files(DASHBOARDS, ".json").into_iter();
-    files
-        .map(|file| (serde_json::from_str(&file.text).unwrap(), file.path))
-        .map(|(value, path)| (path, value))
-        .collect()
+    files.map(|file| (file.path, serde_json::from_str(&file.text).unwrap())).collect()
 }
 
 /// Whether a program registers this metric. The registry adds these endings itself.

@@ -1,6 +1,8 @@
 use std::sync::Mutex;
 
+use bytes::Bytes;
 use futures::FutureExt;
+use http::Request;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
@@ -133,9 +135,9 @@ fn verbosity_chooses_ours_and_the_libraries_apart_and_may_change() {
     );
 }
 
-#[tokio::test]
-async fn a_span_reaches_the_collector_over_the_wire() {
-    let (requests, mut received) = mpsc::unbounded_channel();
+/// Telemetry that sends traces, and what its collector receives.
+async fn traced() -> (Dispatch, Telemetry, mpsc::UnboundedReceiver<Request<Bytes>>) {
+    let (requests, received) = mpsc::unbounded_channel();
     let collector = loopback::serve(move |request| {
         requests.send(request).unwrap();
         loopback::answer(200, "")
@@ -144,6 +146,12 @@ async fn a_span_reaches_the_collector_over_the_wire() {
     let mut options = options(LogFormat::Text, 0);
     options.otlp_endpoint = Some(format!("http://{collector}"));
     let (dispatch, telemetry) = dispatch(&options, |_| ()).unwrap();
+    (dispatch, telemetry, received)
+}
+
+#[tokio::test]
+async fn a_span_reaches_the_collector_over_the_wire() {
+    let (dispatch, telemetry, mut received) = traced().await;
     tracing::dispatcher::with_default(&dispatch, || {
         let syncing = in_sync(&queue(), &Key::new("ns", "a"), 1, None, async { tracing::info!("Created pods") });
         syncing.now_or_never().unwrap();
@@ -165,15 +173,7 @@ async fn a_span_reaches_the_collector_over_the_wire() {
 
 #[tokio::test]
 async fn a_sync_joins_the_trace_of_its_cause_and_links_to_those_of_its_writes() {
-    let (requests, mut received) = mpsc::unbounded_channel();
-    let collector = loopback::serve(move |request| {
-        requests.send(request).unwrap();
-        loopback::answer(200, "")
-    })
-    .await;
-    let mut options = options(LogFormat::Text, 0);
-    options.otlp_endpoint = Some(format!("http://{collector}"));
-    let (dispatch, telemetry) = dispatch(&options, |_| ()).unwrap();
+    let (dispatch, telemetry, mut received) = traced().await;
     let (cause, written) = (Key::new("ns", "cause"), Key::new("ns", "written"));
     let trigger = Trigger {
         resource: RESOURCE,
