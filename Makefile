@@ -14,8 +14,17 @@ DIST      ?= dist
 
 PACKAGES   := $(addprefix --package ,$(PROGRAMS))
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# What programs are built for, as Go calls it: amd64 or arm64.
+HOST_TARGET   := $(shell rustc -vV | sed -n 's/^host: //p')
+ARCHITECTURE  ?= $(patsubst aarch64,arm64,$(patsubst x86_64,amd64,$(firstword $(subst -, ,$(HOST_TARGET)))))
+CPU            = $(patsubst arm64,aarch64,$(patsubst amd64,x86_64,$(ARCHITECTURE)))
 # Naming the target keeps static linking away from build scripts and macros.
-STATIC_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
+STATIC_TARGET  = $(CPU)-unknown-linux-gnu
+# Programs of another architecture than this machine's have a folder, a linker and an emulator of their own.
+FOREIGN        = $(filter-out $(HOST_TARGET),$(STATIC_TARGET))
+OUT            = $(DIST)$(if $(FOREIGN),/$(ARCHITECTURE))
+CROSS_COMPILER = $(CPU)-linux-gnu-gcc
+EMULATOR       = $(if $(FOREIGN),qemu-$(CPU)-static)
 # No libc to bring along, and still loaded at a random address (static PIE). Where Rust brings its own linker, identical
 # functions are merged and relocations are packed, which saves more than position independence costs in a file.
 STATIC_FLAGS = -C target-feature=+crt-static $(REMAPPED) $(if $(filter x86_64%,$(STATIC_TARGET)),$(LLD_FLAGS))
@@ -90,8 +99,8 @@ bench: build build-bench ## The benchmark beside kube-controller-manager, on loc
 	$(DEBUG)/bench compare --bin $(DIST)/bin $(BENCH)
 
 .PHONY: bench-memory
-bench-memory: build build-bench ## What all operators need together, idle and with 10,000 pods: each its own program, and one for all
-	$(DEBUG)/bench memory --bin $(DIST)/bin
+bench-memory: build build-bench ## What each form needs beside kube-controller-manager, without pods and among many: BENCH=--deployments=200 for 100,000 pods
+	$(DEBUG)/bench memory --bin $(DIST)/bin $(BENCH)
 
 ##@ Checking
 
@@ -249,18 +258,19 @@ cel: ## Writes cel-check's functions and the answers of its rows from upstream's
 ##@ Building
 
 # The list of its crates is in each program, where scanners read it.
-RELEASE_BUILD = RUSTFLAGS="$(STATIC_FLAGS)" OPERATORS_COMMIT="$(COMMIT)" $(CARGO_AUDITABLE) auditable build --locked --release \
+RELEASE_BUILD = $(if $(FOREIGN),CARGO_TARGET_$(shell echo $(STATIC_TARGET) | tr a-z- A-Z_)_LINKER=$(CROSS_COMPILER)) \
+  RUSTFLAGS="$(STATIC_FLAGS)" OPERATORS_COMMIT="$(COMMIT)" $(CARGO_AUDITABLE) auditable build --locked --release \
   --target $(STATIC_TARGET)
 
 .PHONY: build
-build: $(CARGO_AUDITABLE) ## Static release binaries in dist/bin; PROGRAMS=... for some only
+build: $(if $(FOREIGN),needs-cross) $(CARGO_AUDITABLE) ## Static release binaries in dist/bin; PROGRAMS=... for some only, ARCHITECTURE=arm64 for another machine's in dist/arm64/bin
 	$(RELEASE_BUILD) $(PACKAGES)
-	mkdir -p $(DIST)/bin
-	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(PROGRAMS)) $(DIST)/bin/
+	mkdir -p $(OUT)/bin
+	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(PROGRAMS)) $(OUT)/bin/
 
 # glibc's, which is linked into each program.
 LIBC_NOTICES := $(wildcard /usr/share/doc/libc6/copyright)
-LICENSES     := $(DIST)/bin/licenses
+LICENSES      = $(OUT)/bin/licenses
 
 .PHONY: licenses
 licenses: ## The licences of all that is in a program, in dist/bin/licenses
@@ -269,15 +279,15 @@ licenses: ## The licences of all that is in a program, in dist/bin/licenses
 	cargo run --locked --quiet --package release -- notices $(STATIC_TARGET) $(LIBC_NOTICES) > $(LICENSES)/NOTICES.txt
 
 .PHONY: plugin
-plugin: $(CARGO_AUDITABLE) ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, and `kubectl operators` is there
+plugin: $(if $(FOREIGN),needs-cross) $(CARGO_AUDITABLE) ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, and `kubectl operators` is there
 	$(RELEASE_BUILD) --package cli
-	mkdir -p $(DIST)/bin
-	cp $(TARGET_DIR)/$(STATIC_TARGET)/release/kubectl-operators $(DIST)/bin/
+	mkdir -p $(OUT)/bin
+	cp $(TARGET_DIR)/$(STATIC_TARGET)/release/kubectl-operators $(OUT)/bin/
 
 .PHONY: images
 images: build licenses ## Each operator's image and that of all in one, started once, in dist/images as an archive that docker, ctr and kind load
 	@set -e; for program in $(PROGRAMS); do \
-	  scripts/image.sh "$(IMAGE_ENGINE)" $(DIST) $$program $(REGISTRY)/$$program:$(VERSION); done
+	  scripts/image.sh "$(IMAGE_ENGINE)" $(OUT) $$program $(REGISTRY)/$$program:$(VERSION) $(ARCHITECTURE) $(EMULATOR); done
 
 .PHONY: image
 image: ## One image: OPERATOR=deployment-operator
@@ -293,19 +303,14 @@ pack = tar --create --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX
 
 # Where people will find the files. Without it there is no manifest for krew, which has to name them.
 RELEASE_URL ?=
-# As Go calls it.
-ARCHITECTURE = $(patsubst aarch64,arm64,$(patsubst x86_64,amd64,$(firstword $(subst -, ,$(STATIC_TARGET)))))
-PLUGIN_ARCHIVE = $(RELEASE)/kubectl-operators-$(VERSION)-linux-$(ARCHITECTURE).tar.gz
+ARCHITECTURES ?= amd64 arm64
+plugin-archive = $(RELEASE)/kubectl-operators-$(VERSION)-linux-$(1).tar.gz
 
 .PHONY: release
-release: images plugin release-manifests release-papers ## Everything of a version in dist/release: images, programs, plugin, Helm chart, a YAML file per form, SBOM, notices, changelog, checksums
-	mkdir -p $(RELEASE)/images
-	cp LICENSE $(DIST)/bin/
-	$(call pack,$(PLUGIN_ARCHIVE),$(DIST)/bin,kubectl-operators LICENSE)
-	[ -z "$(RELEASE_URL)" ] || { mkdir -p $(RELEASE)/krew && cargo run --locked --quiet --package release -- krew \
-	  $(RELEASE_URL) $(ARCHITECTURE) "$$(sha256sum < $(PLUGIN_ARCHIVE) | cut -d ' ' -f 1)" > $(RELEASE)/krew/operators.yaml; }
-	cp $(addprefix $(DIST)/images/,$(addsuffix .tar,$(PROGRAMS))) $(RELEASE)/images/
-	$(call pack,$(RELEASE)/programs-$(VERSION)-$(STATIC_TARGET).tar.gz,$(DIST)/bin,$(PROGRAMS) licenses)
+release: release-manifests $(addprefix release-,$(ARCHITECTURES)) ## Everything of a version in dist/release: images, programs, plugin, Helm chart, a YAML file per form, SBOM, notices, changelog, checksums; ARCHITECTURES=amd64 for one of two
+	cargo run --locked --quiet --package release -- changelog CHANGELOG.md > $(RELEASE)/CHANGELOG.md
+	[ -z "$(RELEASE_URL)" ] || { mkdir -p $(RELEASE)/krew && cargo run --locked --quiet --package release -- krew $(RELEASE_URL) \
+	  $(foreach one,$(ARCHITECTURES),$(one) "$$(sha256sum < $(call plugin-archive,$(one)) | cut -d ' ' -f 1)") > $(RELEASE)/krew/operators.yaml; }
 	cd $(RELEASE) && find . -type f ! -name 'SHA256SUMS*' -printf '%P\n' | LC_ALL=C sort | xargs sha256sum > SHA256SUMS
 
 # The private key where a release is signed, the public one where it is verified: a file, or as cosign names other places.
@@ -322,12 +327,21 @@ verify: build-tools ## Verifies the signature of the release and every file of i
 	@$(call has-key,cosign.pub)
 	scripts/verify.sh "$$($(DEBUG)/tools cosign)" "$(KEY)" $(RELEASE)
 
-.PHONY: release-papers
-release-papers: $(CARGO_CYCLONEDX) release-manifests licenses ## The changelog of the version, the notices of licences, and the SBOM of each program
-	cargo run --locked --quiet --package release -- changelog CHANGELOG.md > $(RELEASE)/CHANGELOG.md
-	cp $(LICENSES)/NOTICES.txt $(RELEASE)/
-	mkdir -p $(RELEASE)/sbom
-	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scripts/sbom.sh $(CARGO_CYCLONEDX) $(STATIC_TARGET) $(RELEASE)/sbom $(PROGRAMS) kubectl-operators
+.PHONY: $(addprefix release-,$(ARCHITECTURES))
+$(addprefix release-,$(ARCHITECTURES)): release-%: release-manifests
+	$(MAKE) release-programs ARCHITECTURE=$*
+
+# What there is of a version for each architecture: images, programs, the plugin, and what is in them.
+.PHONY: release-programs
+release-programs: images plugin $(CARGO_CYCLONEDX)
+	mkdir -p $(RELEASE)/images/$(ARCHITECTURE) $(RELEASE)/sbom/$(ARCHITECTURE)
+	cp LICENSE $(OUT)/bin/
+	$(call pack,$(call plugin-archive,$(ARCHITECTURE)),$(OUT)/bin,kubectl-operators LICENSE)
+	$(call pack,$(RELEASE)/programs-$(VERSION)-linux-$(ARCHITECTURE).tar.gz,$(OUT)/bin,$(PROGRAMS) licenses)
+	cp $(addprefix $(OUT)/images/,$(addsuffix .tar,$(PROGRAMS))) $(RELEASE)/images/$(ARCHITECTURE)/
+	cp $(LICENSES)/NOTICES.txt $(RELEASE)/NOTICES-$(ARCHITECTURE).txt
+	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scripts/sbom.sh $(CARGO_CYCLONEDX) $(STATIC_TARGET) $(RELEASE)/sbom/$(ARCHITECTURE) \
+	  $(PROGRAMS) kubectl-operators
 
 .PHONY: release-manifests
 release-manifests: build-tools ## The Helm chart and one YAML file per form in dist/release, with images of REGISTRY
@@ -398,4 +412,12 @@ needs:
 	need cc "a C compiler for the TLS library: apt-get install build-essential"; \
 	need openssl "which makes the certificates of static pods: apt-get install openssl"; \
 	need go "Go 1.26 or newer, which builds the local cluster: https://go.dev/dl"; \
+	[ -z "$$missing" ]
+
+.PHONY: needs-cross
+needs-cross:
+	@missing=; need() { command -v "$$1" >/dev/null || { echo "missing: $$1: apt-get install $$2" >&2; missing=1; }; }; \
+	need $(CROSS_COMPILER) "gcc-$(subst _,-,$(CPU))-linux-gnu libc6-dev-$(ARCHITECTURE)-cross"; \
+	need $(EMULATOR) "qemu-user-static"; \
+	[ -d "$$(rustc --print target-libdir --target $(STATIC_TARGET))" ] || { echo "missing: Rust's library: rustup target add $(STATIC_TARGET)" >&2; missing=1; }; \
 	[ -z "$$missing" ]

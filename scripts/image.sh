@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Builds one operator's image from its binary in DIST/bin, writes it to DIST/images as a docker archive, and starts it.
-#   image.sh docker|buildah DIST OPERATOR IMAGE
+#   image.sh docker|buildah DIST OPERATOR IMAGE ARCHITECTURE [EMULATOR]
+# With an emulator, which a binary of another architecture than this machine's needs, only the binary is started.
 # buildah here needs neither a daemon nor namespaces, so it also works as root inside a container.
 set -euo pipefail
 
-[ $# = 4 ] || { echo "usage: image.sh docker|buildah DIST OPERATOR IMAGE" >&2; exit 1; }
-engine=$1 dist=$2 operator=$3 image=$4
+case $# in 5 | 6) ;; *) echo "usage: image.sh docker|buildah DIST OPERATOR IMAGE ARCHITECTURE [EMULATOR]" >&2 && exit 1 ;; esac
+engine=$1 dist=$2 operator=$3 image=$4 architecture=$5 emulator=${6:-}
 archive=$dist/images/$operator.tar
 limit_bytes=$((8 * 1024 * 1024)) run_as=65532:65532
 # The one that has all: as much as one operator, and what each further one may add. As root it can read the keys of a
@@ -34,14 +35,14 @@ if ! grep --quiet --text --fixed-strings .dep-v0 "$dist/bin/$operator"; then
   exit 1
 fi
 
-build=(--file Dockerfile --target prebuilt --build-arg "OPERATOR=$operator" --build-arg "RUN_AS=$run_as" --tag "$image" "$dist/bin")
+build=(--platform "linux/$architecture" --file Dockerfile --target prebuilt --build-arg "OPERATOR=$operator" --build-arg "RUN_AS=$run_as" --tag "$image" "$dist/bin")
 mkdir -p "$dist/images"
 rm -f "$archive"
 case $engine in
 docker)
   docker build --quiet "${build[@]}" >/dev/null
   docker save --output "$archive" "$image"
-  version=$(docker run --rm "$image" --version)
+  [ -n "$emulator" ] || version=$(docker run --rm "$image" --version)
   user=$(docker image inspect --format '{{.Config.User}}' "$image")
   ;;
 buildah)
@@ -50,8 +51,8 @@ buildah)
   trap 'rm -rf "$storage"' EXIT
   buildah bud --quiet --isolation chroot "${build[@]}" >/dev/null
   buildah push --quiet "$image" "docker-archive:$archive:$image"
-  container=$(buildah from "$image")
-  version=$(buildah run --isolation chroot "$container" -- /operator --version)
+  container=$(buildah from --platform "linux/$architecture" --pull-never "$image")
+  [ -n "$emulator" ] || version=$(buildah run --isolation chroot "$container" -- /operator --version)
   user=$(buildah inspect --format '{{.OCIv1.Config.User}}' "$container")
   ;;
 *)
@@ -60,6 +61,7 @@ buildah)
   ;;
 esac
 
+[ -z "$emulator" ] || version=$("$emulator" "$dist/bin/$operator" --version)
 case $version in
 "$operator ${image##*:}"*) ;;
 *)

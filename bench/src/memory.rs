@@ -1,10 +1,13 @@
-//! The memory of all operators together: each in its own small program, and each in a process of the program of all.
+//! What each form needs: kube-controller-manager, one process, a process for each family, and a process for each
+//! controller, all with the same controllers; without objects, and among many pods.
 //!
-//! Pages that several processes map count once in the sum of their PSS, so the sums are compared.
+//! The forms come one after the other on one cluster. Each starts among objects that another one has brought to rest, so
+//! what is measured is what it keeps, and how soon it is at work again.
 //! With `--each` every operator is weighed by itself instead.
-//! Left out: kube-controller-manager, and any work but following: the other sets measure that.
+//! Left out: any work but following, which the other sets measure.
 
 mod each;
+mod form;
 mod options;
 
 use std::time::Duration;
@@ -12,90 +15,155 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
 use e2e::cluster::{Cluster, ClusterOptions};
-use e2e::operator::{self, Operator};
 use e2e::progress::Progress;
 use e2e::usage::Usage;
-use k8s_openapi::api::apps::v1::Deployment;
-use kube::Api;
-use serde_json::json;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use crate::measure::in_parallel;
+use each::with_each;
+use form::{Form, Forms};
 pub(crate) use options::MemoryOptions;
 use options::{DEADLINE, PODS_OF_EACH};
 
-/// How long everything has been still when it is measured.
-const REST: Duration = Duration::from_secs(20);
+const NAMESPACE: &str = "default";
+/// How long a form has been at work when it is measured: first it reads everything that there is.
+const MEASURED_AFTER: Duration = Duration::from_secs(60);
+/// The Deployment that is changed while nobody works.
+const PROBE: &str = "probe";
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Measures, and gives a table of what was measured.
 pub(crate) async fn run(options: &MemoryOptions) -> Result<String> {
     if options.each {
         return each::run(options).await;
     }
-    let mut table =
-        "| programs | pods | processes | PSS MiB | RSS MiB | anonymous MiB |\n|---|---|---|---|---|---|\n".to_owned();
-    for (label, is_all_in_one) in [("one each", false), ("one for all", true)] {
-        let mut progress = Progress::default();
-        progress.finish(label);
-        table.push_str(&rows(options, label, is_all_in_one).await.with_context(|| format!("with {label}"))?);
+    let pods = options.deployments.saturating_mul(PODS_OF_EACH);
+    let nodes = options.deployments + 10;
+    let cluster =
+        Cluster::start(ClusterOptions { nodes, has_node_lifecycle: true, ..ClusterOptions::default() }).await?;
+    let client = cluster.client().await?;
+    let forms = Forms::install(options, &cluster).await?;
+    let mut progress = Progress::default();
+    let mut table = "| form | pods | processes | a new pod after s | CPU s of the first minute | PSS MiB | RSS MiB | anonymous MiB | most RSS MiB |\n\
+                     |---|---|---|---|---|---|---|---|---|\n"
+        .to_owned();
+    let form = forms.start(Form::OneProcess, &cluster).await?;
+    apply(&client, NAMESPACE, &deployment(PROBE, 0, "node-0")).await?;
+    form.stop(&cluster).await?;
+    let mut probes = 0;
+    for count in [0, options.deployments] {
+        if count > 0 {
+            let started = Instant::now();
+            let form = forms.start(Form::OneProcess, &cluster).await?;
+            create(&client, count, nodes).await?;
+            form.stop(&cluster).await?;
+            progress.finish(&format!("made {pods} pods in {} s", started.elapsed().as_secs()));
+        }
+        for kind in Form::ALL {
+            probes += 1;
+            let pods = count.saturating_mul(PODS_OF_EACH);
+            let row = measure(kind, &forms, &cluster, &client, probes).await.with_context(|| kind.name().to_owned())?;
+            let row = format!("| {} | {pods} | {row}", kind.name());
+            progress.finish(row.trim_end());
+            table.push_str(&row);
+        }
     }
     Ok(table)
 }
 
-async fn rows(options: &MemoryOptions, label: &str, is_all_in_one: bool) -> Result<String> {
-    let pods = options.deployments * PODS_OF_EACH;
-    let nodes = u32::try_from(pods / 500 + 10).context("too many pods")?;
-    let cluster = Cluster::start(ClusterOptions { nodes, ..ClusterOptions::default() }).await?;
-    let mut operators = Vec::new();
-    for name in operator::all()? {
-        let spec = options.programs.install(&name, is_all_in_one, &cluster).await?;
-        let mut operator = cluster.start_operator(&spec).await?;
-        operator.wait_ready().await?;
-        operators.push(operator);
-    }
-    let idle = at_rest(&operators).await?;
-    create(&cluster, options.deployments).await?;
-    let busy = at_rest(&operators).await?;
-    Ok(row(label, 0, operators.len(), idle) + &row(label, pods, operators.len(), busy))
+/// Starts a form while the probe wants one pod more than it has, and stops it again.
+async fn measure(kind: Form, forms: &Forms, cluster: &Cluster, client: &Client, probes: u32) -> Result<String> {
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
+    let wanted = Patch::Merge(json!({"spec": {"replicas": probes}}));
+    deployments.patch(PROBE, &PatchParams::default(), &wanted).await?;
+    let started = Instant::now();
+    let form = forms.start(kind, cluster).await?;
+    let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), NAMESPACE);
+    let of_probe = ListParams::default().labels(&format!("app={PROBE}"));
+    wait_until("a new pod", async || {
+        let found = sets.list(&of_probe).await?.items;
+        Ok(found
+            .iter()
+            .any(|set| set.status.as_ref().is_some_and(|status| i64::from(status.replicas) == i64::from(probes))))
+    })
+    .await?;
+    let took = started.elapsed();
+    sleep(MEASURED_AFTER.saturating_sub(took)).await;
+    let row = row(form.processes(), took, form.usage(cluster)?);
+    form.stop(cluster).await?;
+    Ok(row)
 }
 
-async fn at_rest(operators: &[Operator]) -> Result<Usage> {
-    sleep(REST).await;
-    operators.iter().map(Operator::usage).sum()
+/// Makes so many Deployments, each with a Service and a budget, and waits for their pods.
+async fn create(client: &Client, count: u32, nodes: u32) -> Result<()> {
+    in_parallel(count, async |at| {
+        let name = format!("web-{at}");
+        apply(client, NAMESPACE, &deployment(&name, PODS_OF_EACH, &format!("node-{}", at % nodes))).await?;
+        for object in with_each(&name) {
+            apply(client, NAMESPACE, &object).await?;
+        }
+        Ok(())
+    })
+    .await?;
+    let all: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
+    let wanted = u64::from(count) * u64::from(PODS_OF_EACH);
+    wait_until("all pods", async || {
+        let found = all.list(&ListParams::default()).await.context("list the Deployments")?;
+        let available =
+            found.items.iter().filter_map(|one| u64::try_from(one.status.as_ref()?.available_replicas?).ok());
+        Ok(available.sum::<u64>() >= wanted)
+    })
+    .await?;
+    // What follows the last pod, such as its EndpointSlice.
+    sleep(MEASURED_AFTER).await;
+    Ok(())
 }
 
-/// Makes so many Deployments, and waits for their pods.
-async fn create(cluster: &Cluster, deployments: i32) -> Result<()> {
-    let client = cluster.client().await?;
-    for number in 0..deployments {
-        let name = format!("web-{number}");
-        let labels = json!({"app": name});
-        let deployment = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
-            "spec": {
-                "replicas": PODS_OF_EACH, "selector": {"matchLabels": labels},
-                "template": {
-                    "metadata": {"labels": labels},
-                    "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+/// Its pods are on that node from the start: how they get there is not what is measured.
+fn deployment(name: &str, replicas: u32, node: &str) -> Value {
+    let labels = json!({"app": name});
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas, "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "nodeName": node,
+                    "containers": [{
+                        "name": "web", "image": "web:1", "env": [{"name": "A", "value": "b"}],
+                        "ports": [{"name": "http", "containerPort": 80}],
+                        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+                    }],
                 },
             },
-        });
-        apply(&client, "default", &deployment).await?;
-    }
-    let all: Api<Deployment> = Api::namespaced(client, "default");
-    let end = Instant::now() + DEADLINE;
-    loop {
-        let found = all.list(&kube::api::ListParams::default()).await.context("list the Deployments")?;
-        let available = found.items.iter().filter_map(|one| one.status.as_ref()?.available_replicas).sum::<i32>();
-        if available == deployments * PODS_OF_EACH {
-            return Ok(());
-        }
-        ensure!(Instant::now() < end, "only {available} pods are available");
-        sleep(Duration::from_millis(500)).await;
-    }
+        },
+    })
 }
 
-fn row(label: &str, pods: i32, processes: usize, usage: Usage) -> String {
+async fn wait_until(what: &str, mut done: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+    let end = Instant::now() + DEADLINE;
+    while !done().await? {
+        ensure!(Instant::now() < end, "no {what} within {DEADLINE:?}");
+        sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+fn row(processes: usize, took: Duration, usage: Usage) -> String {
     let mib = |bytes: u64| bytes.div_ceil(1024 * 1024);
-    let Usage { pss, rss, anonymous, .. } = usage;
-    format!("| {label} | {pods} | {processes} | {} | {} | {} |\n", mib(pss), mib(rss), mib(anonymous))
+    let Usage { pss, rss, anonymous, peak_rss, cpu } = usage;
+    format!(
+        "{processes} | {:.1} | {:.1} | {} | {} | {} | {} |\n",
+        took.as_secs_f64(),
+        cpu.as_secs_f64(),
+        mib(pss),
+        mib(rss),
+        mib(anonymous),
+        mib(peak_rss)
+    )
 }

@@ -22,7 +22,7 @@ use super::options::{DEADLINE, MemoryOptions, PODS_OF_EACH};
 
 const NAMESPACE: &str = "default";
 /// Pods of each ReplicaSet.
-const PODS_OF_A_SET: i32 = 100;
+const PODS_OF_A_SET: u32 = 100;
 /// How many writes are under way at a time.
 const AT_A_TIME: usize = 32;
 /// An operator is at rest once its memory has been the same for as long.
@@ -52,7 +52,7 @@ pub(super) async fn run(options: &MemoryOptions) -> Result<String> {
     for (name, idle) in names.iter().zip(idle) {
         progress.show_live(name);
         let busy = weigh(options, &cluster, name).await?;
-        table.push_str(&row(name, idle, busy, u64::try_from(pods.max(options.workloads).max(1))?));
+        table.push_str(&row(name, idle, busy, u64::from(pods.max(options.workloads).max(1))));
     }
     progress.finish("measured");
     Ok(table)
@@ -78,7 +78,7 @@ async fn weigh(options: &MemoryOptions, cluster: &Cluster, name: &str) -> Result
     Ok(last)
 }
 
-async fn write(cluster: &Cluster, pods: i32) -> Result<()> {
+async fn write(cluster: &Cluster, pods: u32) -> Result<()> {
     let client = cluster.client().await?;
     for number in 0..pods / PODS_OF_A_SET {
         let name = format!("web-{number}");
@@ -96,7 +96,7 @@ async fn write(cluster: &Cluster, pods: i32) -> Result<()> {
     Ok(())
 }
 
-async fn write_pod(client: &Client, set: &str, uid: &str, index: i32) -> Result<()> {
+async fn write_pod(client: &Client, set: &str, uid: &str, index: u32) -> Result<()> {
     let name = format!("{set}-{index}");
     let pods = api(client, "v1", "Pod", NAMESPACE).await?;
     let object = pod(set, uid, &name);
@@ -152,7 +152,7 @@ fn replica_set(name: &str) -> Value {
 }
 
 /// As many of each kind, with a template as people write them: two kilobytes, no two alike.
-async fn write_workloads(cluster: &Cluster, count: i32) -> Result<()> {
+async fn write_workloads(cluster: &Cluster, count: u32) -> Result<()> {
     let client = cluster.client().await?;
     let objects = (0..count).flat_map(|number| {
         let name = format!("empty-{number}");
@@ -188,7 +188,7 @@ fn workload(kind: &str, name: &str, template: &Value) -> Value {
     json!({"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
-fn with_each(name: &str) -> [Value; 2] {
+pub(super) fn with_each(name: &str) -> [Value; 2] {
     let metadata = json!({"name": name});
     let ports = json!([{"port": 80, "targetPort": "http"}]);
     let selector = json!({"matchLabels": {"app": name}});

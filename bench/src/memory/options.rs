@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::programs::Programs;
 
-pub(crate) const DEADLINE: Duration = Duration::from_secs(600);
-pub(crate) const PODS_OF_EACH: i32 = 500;
+pub(crate) const DEADLINE: Duration = Duration::from_secs(3600);
+pub(crate) const PODS_OF_EACH: u32 = 500;
 
 /// The programs to measure, and the objects that they follow.
 #[derive(Clone, Debug, clap::Args)]
@@ -14,17 +14,17 @@ pub(crate) struct MemoryOptions {
     pub(crate) programs: Programs,
     /// How many Deployments of 500 pods there are in the end.
     #[arg(long, default_value_t = 20)]
-    pub(crate) deployments: i32,
+    pub(crate) deployments: u32,
     /// Weighs each operator by itself, without objects and with as many pods.
     #[arg(long)]
     pub(crate) each: bool,
     /// With `--each`: how many Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs without pods there are besides.
     #[arg(long, requires = "each", default_value_t = 0)]
-    pub(crate) workloads: i32,
+    pub(crate) workloads: u32,
     /// With `--each`: these alone.
     #[arg(long, value_delimiter = ',', requires = "each")]
     pub(crate) only: Vec<String>,
-    /// With `--each`: from the program of all, not each from its own.
-    #[arg(long, requires = "each")]
+    /// Each operator from the program of all, not from its own.
+    #[arg(long)]
     pub(crate) one_program: bool,
 }

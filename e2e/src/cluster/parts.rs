@@ -178,6 +178,8 @@ impl Parts {
             flag("initial-cluster", format!("e2e={peer}")),
             // The data is worth nothing once the process is gone.
             "--unsafe-no-fsync".to_owned(),
+            // 100,000 pods with their last changes need more than the 2 GiB that it allows itself.
+            "--quota-backend-bytes=8589934592".to_owned(),
             "--log-level=warn".to_owned(),
         ]
     }
