@@ -16,6 +16,10 @@ use crate::contestant::Contestant;
 use crate::late_cloud::LateCloud;
 use crate::options::{BenchOptions, Set};
 
+/// Without the gate it would keep its Lease when it is stopped, and wait for that when it starts again.
+pub(crate) const LEADER_ELECT: [&str; 2] =
+    ["--leader-elect=true", "--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=true"];
+
 pub(crate) struct Running {
     contestant: Contestant,
     /// The program of upstream's that it is, or is compared with.
@@ -190,9 +194,7 @@ fn controller_manager(
     };
     flags.extend(flags_of_set.iter().map(|(_, flag)| (*flag).to_owned()));
     if leader_elect {
-        // Without the gate it would keep its Lease when it is stopped, and wait for that when it starts again.
-        let gate = "--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=true";
-        flags.extend(["--leader-elect=true", gate].map(str::to_owned));
+        flags.extend(LEADER_ELECT.map(str::to_owned));
     }
     let controllers: Vec<String> = operators.iter().map(|operator| upstream_controller(operator)).collect();
     ControllerManager { program: Manager::Upstreams, controllers: controllers.join(","), flags }

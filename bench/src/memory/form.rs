@@ -12,6 +12,7 @@ use facts::Facts;
 use serde_json::Value;
 
 use super::MemoryOptions;
+use crate::running::LEADER_ELECT;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -79,7 +80,7 @@ impl Forms {
     }
 
     async fn start_manager(&self, program: Manager, cluster: &Cluster) -> Result<Started> {
-        let flags = vec!["--leader-elect=true".to_owned()];
+        let flags = LEADER_ELECT.map(str::to_owned).to_vec();
         let of = ControllerManager { program, controllers: self.controllers.clone(), flags };
         cluster.start_controller_manager(of).await?;
         Ok(Started::ControllerManager)
