@@ -209,6 +209,12 @@ realnode-storage: ## Claims and volumes on such a node, with upstream's CSI side
 	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
 	scripts/realnode-storage.sh
 
+.PHONY: realnode-install
+realnode-install: ## On such a node: install by chart, kustomize and one file, upgrade, kill everything, recover, uninstall, and how long each took: REALNODE=path/to/realnode
+	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
+	$(MAKE) release-manifests
+	scripts/realnode-install.sh
+
 .PHONY: conformance
 conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these controllers, on the cluster of KUBECONFIG, or on a real node: REALNODE=path/to/realnode, with FOCUS, NODES, STORAGE and ONE_IMAGE as docs/conformance.md has them
 	$(if $(REALNODE),scripts/realnode-conformance.sh $(INSTALLED),scripts/conformance.sh)

@@ -112,8 +112,9 @@ SH
   chmod +x "$work/files/bin/nsenter"
   echo 'root:x:0:0:root:/root:/bin/sh' >"$work/files/etc/passwd"
   echo 'root:x:0:' >"$work/files/etc/group"
-  for tag in 1.36.1-1 1.37.0-1; do
-    image "$tests/busybox:$tag" '[]' '["sh"]'
+  # Tests with several volumes run a shell in the last one.
+  for name in busybox:1.36.1-1 busybox:1.37.0-1 glibc-dns-testing:2.0.0; do
+    image "$tests/$name" '[]' '["sh"]'
   done
 
   # Takes as much CPU, and by stress as much memory, as it is asked to.
