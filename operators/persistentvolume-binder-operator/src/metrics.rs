@@ -133,11 +133,13 @@ mod tests {
     use shared::testing::{object, store};
 
     use super::*;
+    use crate::flags::tests::read;
+    use crate::objects::recycler::Recyclers;
 
     /// Upstream: `TestMetricVolumeCount`, and `pvAndPVCCountCollector`.
     #[test]
     fn claims_and_volumes_are_counted_under_upstreams_names() {
-        let caches = Arc::new(Caches::new().0);
+        let caches = Arc::new(Caches::new(Recyclers::from(&read(&[]).unwrap())).0);
         let registry = Metrics::new("persistentvolume-binder-operator");
         registry.register_collector(Counts::new(&caches));
         assert!(!registry.to_text().contains("pv_collector"), "there is nothing");

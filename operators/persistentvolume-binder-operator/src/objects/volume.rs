@@ -52,12 +52,19 @@ pub struct VolumeSpec {
     pub volume_attributes_class_name: Option<Text>,
     csi: Option<IgnoredAny>,
     pub host_path: Option<HostPath>,
-    nfs: Option<IgnoredAny>,
+    pub nfs: Option<Nfs>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct HostPath {
+    pub path: Box<str>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Nfs {
+    pub server: Box<str>,
     pub path: Box<str>,
 }
 
@@ -133,6 +140,12 @@ impl PersistentVolume {
     /// Whether its claim is known to be gone.
     pub fn is_given_back(&self) -> bool {
         self.status.phase == "Released" || self.status.phase == "Failed"
+    }
+
+    /// Whether a pod is to empty it, as far as it says itself.
+    pub fn is_recycled(&self) -> bool {
+        let is_migrated = self.metadata.annotations.migrated_to.as_ref().is_some_and(|driver| !driver.is_empty());
+        self.is_given_back() && self.spec.reclaim_policy == "Recycle" && self.plugin().is_some() && !is_migrated
     }
 
     /// Upstream: `IsVolumeBoundToClaim`, `k8s.io/component-helpers/storage/volume/pv_helpers.go`.

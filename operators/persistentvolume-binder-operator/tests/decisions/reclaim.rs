@@ -1,7 +1,4 @@
-//! Reclaims. Upstream: `delete_test.go` and `recycle_test.go`.
-
-use serde_json::json;
-use shared::testing::ObjectBuilder;
+//! Volumes that are deleted, or left to others. Upstream: `delete_test.go`.
 
 use super::fixtures::{
     BOUND_BY_CONTROLLER, IN_TREE_FINALIZER, MIGRATED_TO, NOT_CACHED, PROVISIONED_BY, SyncOf, annotated, claim,
@@ -192,87 +189,6 @@ fn deletions_are_upstreams() {
     for row in rows {
         row.check(&classes, &pods);
     }
-}
-/// Upstream: `TestRecycleSync`.
-#[test]
-#[expect(clippy::too_many_lines, reason = "it is a table")]
-fn what_keeps_a_volume_from_being_recycled_is_upstreams() {
-    let classes = [];
-    let pods = [using("runningPod", "runningClaim"), using("pendingPod", "pendingClaim")];
-    let rows = [
-        row(
-            "6-3 - plugin not found",
-            SyncOf::Volume,
-            (
-                volume("volume6-3", "1Gi", "uid6-3", "claim6-3", "Bound", "Recycle", "", &[]),
-                saying(
-                    "No recycler plugin found for the volume!",
-                    volume("volume6-3", "1Gi", "uid6-3", "claim6-3", "Failed", "Recycle", "", &[]),
-                ),
-            ),
-            (Vec::new(), Vec::new()),
-            &["Warning VolumeFailedRecycle"],
-        ),
-        row(
-            "6-10 - unknown reclaim policy",
-            SyncOf::Volume,
-            (
-                volume("volume6-10", "1Gi", "uid6-10", "claim6-10", "Bound", "Unknown", "", &[]),
-                saying(
-                    "Volume has unrecognized PersistentVolumeReclaimPolicy",
-                    volume("volume6-10", "1Gi", "uid6-10", "claim6-10", "Failed", "Unknown", "", &[]),
-                ),
-            ),
-            (Vec::new(), Vec::new()),
-            &["Warning VolumeUnknownReclaimPolicy"],
-        ),
-        row(
-            "6-11 - used by running pod",
-            SyncOf::Volume,
-            (
-                volume("volume6-11", "1Gi", "uid6-11", "runningClaim", "Bound", "Recycle", "", &[BOUND_BY_CONTROLLER]),
-                volume(
-                    "volume6-11",
-                    "1Gi",
-                    "uid6-11",
-                    "runningClaim",
-                    "Released",
-                    "Recycle",
-                    "",
-                    &[BOUND_BY_CONTROLLER],
-                ),
-            ),
-            (Vec::new(), Vec::new()),
-            &["Normal VolumeFailedRecycle"],
-        ),
-        row(
-            "6-12 - used by pending pod",
-            SyncOf::Volume,
-            (
-                volume("volume6-12", "1Gi", "uid6-12", "pendingClaim", "Bound", "Recycle", "", &[BOUND_BY_CONTROLLER]),
-                volume(
-                    "volume6-12",
-                    "1Gi",
-                    "uid6-12",
-                    "pendingClaim",
-                    "Released",
-                    "Recycle",
-                    "",
-                    &[BOUND_BY_CONTROLLER],
-                ),
-            ),
-            (Vec::new(), Vec::new()),
-            &["Normal VolumeFailedRecycle"],
-        ),
-    ];
-    for row in rows {
-        row.check(&classes, &pods);
-    }
-}
-
-fn using(pod: &str, claim: &str) -> ObjectBuilder {
-    let volumes = json!([{ "name": "vol1", "persistentVolumeClaim": { "claimName": claim } }]);
-    shared::testing::pod(pod).set(&["spec", "volumes"], volumes)
 }
 
 /// Upstream: 8-10-1 and 8-12 of `TestDeleteSync`.
