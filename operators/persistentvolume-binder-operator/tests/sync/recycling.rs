@@ -216,6 +216,22 @@ fn a_pod_that_is_deleted_has_emptied_nothing() {
     });
 }
 
+#[test]
+fn a_pod_in_the_place_of_the_own_one_shows_nothing_and_is_deleted() {
+    test(async {
+        let server = Server::new();
+        server.add(&released());
+        let running = start(&server).await;
+        server.delete(PODS, RECYCLER);
+        server.add(&pod("recycler-for-small").phase("Succeeded"));
+        running.pass(Duration::from_mins(1)).await;
+        assert_eq!((server.count(CREATE), phase(&server)), (2, json!("Failed")));
+        end_recyclers(&server, "Succeeded");
+        running.pass(Duration::from_secs(1)).await;
+        assert_eq!((phase(&server), server.keys(PODS).len()), (json!("Available"), 0));
+    });
+}
+
 /// Upstream: 6-6, 6-7 and 6-8 of `TestRecycleSync`.
 #[test]
 fn a_volume_is_not_emptied_by_a_cache_that_is_behind() {
