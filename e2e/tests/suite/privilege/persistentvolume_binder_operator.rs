@@ -2,6 +2,7 @@
 //! volumes without their claims are released, emptied, fail to be recycled, or are deleted.
 
 use anyhow::{Context, Result, ensure};
+use e2e::apply::apply;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -40,6 +41,9 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     let recycled = bound(scene, "recycled", "Recycle").await?;
     let emptied = bound(scene, EMPTIED, "Recycle").await?;
     let deleted = bound(scene, "deleted", "Delete").await?;
+    // The pod that empties a volume runs as any pod of its namespace.
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+    apply(&scene.client, "default", &account).await?;
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(scene.client.clone(), &scene.namespace);
     for name in ["kept", "recycled", EMPTIED, "deleted"] {
         claims.delete(name, &DeleteParams::default()).await.context("delete a claim")?;
