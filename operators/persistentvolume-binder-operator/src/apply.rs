@@ -14,11 +14,13 @@ use shared::working::control::{DeleteOptions, Patch, Written};
 use shared::working::events::PlannedEvent;
 use shared::working::queue::{Cause, Queue};
 use shared::working::worker::Requeue;
+use tokio::time::Instant;
 
 use crate::metrics::BinderMetrics;
 use crate::objects::recycler::PodId;
+use crate::objects::volume::HOST_PATH;
 use crate::observe::Caches;
-use crate::plan::edits::{ClaimEdit, Folder, NewRecycler, VolumeEdit};
+use crate::plan::edits::{ClaimEdit, Folder, NewRecycler, Operation, VolumeEdit};
 use crate::plan::reclaim::VOLUME_FAILED_DELETE;
 use crate::plan::recycle::VOLUME_FAILED_RECYCLE;
 use crate::plan::{Again, Plan, Step, Target};
@@ -42,9 +44,21 @@ impl Writer {
             match step {
                 Step::Tell(event) => self.ctx.event(event),
                 Step::Claim(edit) => self.edit_claim(key, target(&mut claim)?, &edit).await?,
-                Step::Volume(edit) => self.edit_volume(key, target(&mut volume)?, &edit).await?,
-                Step::RemoveFolder(folder) => self.remove_folder(key, target(&mut volume)?, folder).await?,
-                Step::DeleteVolume => self.delete_volume(key, target(&mut volume)?).await?,
+                Step::Volume(edit) => {
+                    let edited = self.edit_volume(key, target(&mut volume)?, &edit).await;
+                    // The finalizer goes with the folder.
+                    let is_deletion = matches!(edit, VolumeEdit::Finalizers(_));
+                    if is_deletion { self.of_deletion(edited) } else { edited }?;
+                }
+                Step::RemoveFolder(folder) => {
+                    let removed = self.remove_folder(key, target(&mut volume)?, folder).await;
+                    self.of_deletion(removed)?;
+                }
+                Step::DeleteVolume => {
+                    let deleted = self.delete_volume(key, target(&mut volume)?).await;
+                    self.of_deletion(deleted)?;
+                }
+                Step::CountFailure(operation) => self.metrics.failed(HOST_PATH, operation),
                 Step::CreateRecycler(pod) => self.create_recycler(key, target(&mut volume)?, pod).await?,
                 Step::EndRecycler(pod) => self.end_recycler(key, &pod).await?,
                 Step::Relay { event, tell } => {
@@ -67,7 +81,8 @@ impl Writer {
         if let ClaimEdit::Class(_) = edit {
             self.metrics.gave_class(patched.is_ok());
         }
-        if let (ClaimEdit::Provisioner { name: _, migrated_to: _ }, Err(error)) = (edit, &patched) {
+        if let (ClaimEdit::Provisioner { name, migrated_to: _ }, Err(error)) = (edit, &patched) {
+            self.metrics.failed(name, Operation::Provision);
             let Target { key, uid, version } = target.clone();
             let about = ObjectReference { resource: PERSISTENT_VOLUME_CLAIMS, key, uid, resource_version: version };
             let message = format!("Error saving claim: {error}");
@@ -99,11 +114,18 @@ impl Writer {
 
     async fn remove_folder(&self, key: &Key, volume: &mut Target, folder: Folder) -> anyhow::Result<()> {
         let Folder { path, has_failed } = folder;
-        let Err(error) = remove_all(&path).await else { return Ok(()) };
+        let begun = Instant::now();
+        let removed = remove_all(&path).await;
+        self.metrics.removed_folder(removed.is_ok(), begun.elapsed());
+        let Err(error) = removed else { return Ok(()) };
         if !has_failed {
             self.fail(key, volume, VOLUME_FAILED_DELETE, error.to_string()).await?;
         }
         Err(anyhow!(error).context(format!("cannot delete {path}")))
+    }
+
+    fn of_deletion(&self, done: anyhow::Result<()>) -> anyhow::Result<()> {
+        done.inspect_err(|_| self.metrics.failed(HOST_PATH, Operation::Delete))
     }
 
     async fn fail(&self, key: &Key, volume: &mut Target, event: &'static str, message: String) -> anyhow::Result<()> {

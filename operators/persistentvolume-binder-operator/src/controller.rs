@@ -7,6 +7,7 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::{PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES};
+use shared::following::cache::Change;
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
 use shared::working::queue::Backoff;
@@ -62,6 +63,14 @@ impl Operator for PersistentVolumeBinderOperator {
         storage_classes.on_change(to_claims.of(&caches, Caches::class_changed));
         recycling.pods.on_change(to_volumes.of(&caches, Caches::recycler_changed));
         recycling.events.on_change(to_volumes.of(&caches, Caches::pod_event_came));
+        let metrics = BinderMetrics::register(setup.metrics());
+        let (claim_ctx, volume_ctx) = (setup.context(&of_claims), setup.context(&of_volumes));
+        let (counting, ctx) = (metrics.clone(), volume_ctx.clone());
+        persistent_volumes.on_change(move |change| {
+            if let Change::Deleted(volume) = change {
+                counting.deleted(volume, ctx.now());
+            }
+        });
         setup.watch(persistent_volume_claims);
         setup.watch(persistent_volumes);
         setup.watch_while(storage_classes, &waiting);
@@ -69,8 +78,6 @@ impl Operator for PersistentVolumeBinderOperator {
         setup.watch_selected(recycling.pods, &recycling.need, RECYCLER_POD);
         setup.watch_selected(recycling.events, &recycling.need, EVENTS_OF_RECYCLER_POD);
         setup.metrics().register_collector(Counts::new(&caches));
-        let metrics = BinderMetrics::register(setup.metrics());
-        let (claim_ctx, volume_ctx) = (setup.context(&of_claims), setup.context(&of_volumes));
         let writer = |ctx: &ControllerContext| Writer {
             ctx: ctx.clone(),
             caches: Arc::clone(&caches),

@@ -41,12 +41,31 @@ pub enum Step {
     DeleteVolume,
     CreateRecycler(NewRecycler),
     EndRecycler(PodId),
+    /// An operation of a plugin has failed before it wrote anything.
+    CountFailure(Operation),
     /// Tell of the volume what an event says about its pod.
     Relay {
         event: Uid,
         tell: PlannedEvent,
     },
     SyncClaim(Key),
+}
+
+/// What the plugin for folders on this host can fail to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Provision,
+    Delete,
+}
+
+impl Operation {
+    /// Its name in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Provision => "provision",
+            Self::Delete => "delete",
+        }
+    }
 }
 
 /// A pod to empty the volume. If it is refused, the volume has failed.
@@ -207,6 +226,7 @@ impl fmt::Display for Step {
             Self::DeleteVolume => f.write_str("delete the volume"),
             Self::CreateRecycler(NewRecycler { key, .. }) => write!(f, "create pod {key}"),
             Self::EndRecycler(pod) => write!(f, "delete pod {}", pod.key),
+            Self::CountFailure(operation) => write!(f, "count that {} failed", operation.as_str()),
             Self::SyncClaim(key) => write!(f, "sync claim {key}"),
         }
     }

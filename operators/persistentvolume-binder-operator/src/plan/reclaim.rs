@@ -2,7 +2,7 @@
 //!
 //! Upstream: `reclaimVolume`.
 
-use super::edits::{Folder, Step, VolumeEdit};
+use super::edits::{Folder, Operation, Step, VolumeEdit};
 use super::migration::without_in_tree;
 use super::released::{Confirmed, ask, confirmed, fail};
 use super::{Next, Plan, Reason, recycle};
@@ -64,7 +64,7 @@ fn deleter(volume: &PersistentVolume) -> Deleter<'_> {
         let name = volume.metadata.name();
         Deleter::None(format!("error getting deleter volume plugin for volume {name:?}: {why}"))
     };
-    if volume.metadata.annotations.migrated_to.is_some() || volume.is_csi() {
+    if volume.metadata.annotations.migrated_to.is_some() || volume.csi_driver().is_some() {
         Deleter::External("its CSI driver")
     } else if volume.spec.host_path.is_some() {
         Deleter::HostPath
@@ -72,6 +72,17 @@ fn deleter(volume: &PersistentVolume) -> Deleter<'_> {
         none("no deletable volume plugin matched")
     } else {
         none("no volume plugin matched")
+    }
+}
+
+/// The plugin or driver that deletes a volume, for metrics. Annotations can say anything, so they do not count.
+///
+/// Upstream: `getProvisionerNameFromVolume`, which asks the class for its provisioner instead.
+pub fn plugin_of_deletion(volume: &PersistentVolume) -> Option<&str> {
+    match deleter(volume) {
+        Deleter::HostPath => Some(HOST_PATH),
+        Deleter::External(_) => volume.csi_driver(),
+        Deleter::None(_) => None,
     }
 }
 
@@ -87,7 +98,9 @@ fn delete(observed: &ObservedVolume) -> Next {
     }
     let cannot = |why: String| {
         let reason = Reason::CannotDelete { why: why.clone() };
-        Next::Execute(fail(volume, VOLUME_FAILED_DELETE, why, reason))
+        let mut plan = fail(volume, VOLUME_FAILED_DELETE, why, reason);
+        plan.steps.insert(0, Step::CountFailure(Operation::Delete));
+        Next::Execute(plan)
     };
     let Some(host_path) = &volume.spec.host_path else {
         let name = volume.metadata.name();

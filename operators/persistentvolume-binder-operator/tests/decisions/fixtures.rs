@@ -201,6 +201,8 @@ pub(crate) struct World {
     pub(crate) pod_events: Objects,
     /// The volumes for which recyclers were made.
     pub(crate) emptied: Vec<String>,
+    /// Operations that failed, for the metrics.
+    pub(crate) failures: Vec<&'static str>,
     pub(crate) events: Vec<String>,
 }
 
@@ -235,6 +237,7 @@ impl World {
             ends: Vec::new(),
             pod_events: Vec::new(),
             emptied: Vec::new(),
+            failures: Vec::new(),
             events: Vec::new(),
         }
     }
@@ -326,6 +329,7 @@ impl World {
                     self.pod_events.retain(|relayed| relayed.json()["metadata"]["uid"] != json!(event));
                     self.events.push(format!("{} {}: {}", tell.kind.as_str(), tell.reason, tell.message));
                 }
+                Step::CountFailure(operation) => self.failures.push(operation.as_str()),
                 Step::RemoveFolder(_) | Step::SyncClaim(_) => {}
             }
         }

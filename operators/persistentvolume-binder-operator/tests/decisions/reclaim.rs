@@ -1,8 +1,11 @@
 //! Volumes that are deleted, or left to others. Upstream: `delete_test.go`.
 
+use serde_json::{Value, json};
+use shared::api::object::Key;
+
 use super::fixtures::{
-    BOUND_BY_CONTROLLER, IN_TREE_FINALIZER, MIGRATED_TO, NOT_CACHED, PROVISIONED_BY, SyncOf, annotated, claim,
-    csi_volume, finalized, on_host, row, saying, terminating, volume,
+    BOUND_BY_CONTROLLER, IN_TREE_FINALIZER, MIGRATED_TO, NOT_CACHED, PROVISIONED_BY, SyncOf, World, annotated, claim,
+    csi_volume, finalized, on_host, row, saying, terminating, volume, volume_in,
 };
 
 /// Upstream: `TestDeleteSync`.
@@ -223,5 +226,27 @@ fn a_volume_whose_claim_the_cache_lacks_is_not_reclaimed() {
         let claim = || claim("claim8-7", "uid8-7", "10Gi", "volume8-7", "Bound", None, &[NOT_CACHED]);
         let volumes = (volume("Released"), volume("Bound"));
         row("8-7 - bound before deleting", SyncOf::Volume, volumes, (claim(), claim()), &[]).check(&[], &[]);
+    }
+}
+
+/// Upstream: `deleteVolumeOperation`, and `Delete`, `pkg/volume/hostpath/host_path.go`.
+#[test]
+fn a_plugin_that_refuses_to_delete_a_volume_counts_as_failed_and_a_missing_one_does_not() {
+    let volume = || volume("a", "1Gi", "b", "b", "Released", "Delete", "", &[]);
+    let elsewhere = volume()[0].clone().set(&["spec", "gcePersistentDisk"], Value::Null);
+    let elsewhere = elsewhere.set(&["spec", "hostPath"], json!({ "path": "/data" }));
+    let named = annotated(PROVISIONED_BY, "kubernetes.io/host-path", volume());
+    for (volume, expected) in
+        [(elsewhere, &["delete"][..]), (named[0].clone(), &["delete"]), (volume()[0].clone(), &[])]
+    {
+        let mut world = World::of(&[volume], &[], &[]);
+        let plan = world.plan_volume(&Key::new("", "a"));
+        world.apply(&plan);
+        // The finalizers of the second one are written first.
+        let plan = world.plan_volume(&Key::new("", "a"));
+        world.apply(&plan);
+        world.failures.dedup();
+        assert_eq!(world.failures, expected, "{plan}");
+        assert_eq!(*volume_in(&world, "a").unwrap().phase(), "Failed");
     }
 }
