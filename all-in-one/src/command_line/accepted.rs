@@ -117,16 +117,8 @@ const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        why: "no folder is provisioned as a volume, and no pod empties a volume",
-        flags: &[
-            ("enable-hostpath-provisioner", Bool),
-            ("pv-recycler-increment-timeout-nfs", Integer),
-            ("pv-recycler-minimum-timeout-hostpath", Integer),
-            ("pv-recycler-minimum-timeout-nfs", Integer),
-            ("pv-recycler-pod-template-filepath-hostpath", Text),
-            ("pv-recycler-pod-template-filepath-nfs", Text),
-            ("pv-recycler-timeout-increment-hostpath", Integer),
-        ],
+        why: "no folder is provisioned as a volume",
+        flags: &[("enable-hostpath-provisioner", Bool)],
     },
     Group { why: "FlexVolumes are not supported", flags: &[("flex-volume-plugin-dir", Text)] },
 ];

@@ -374,7 +374,7 @@ fn what_is_wrong_is_named_with_its_neighbour() {
         ("--leader-elect-lease-duration=10s", "must be greater than --leader-elect-renew-deadline"),
         ("--profiling=maybe", "invalid boolean \"maybe\""),
         ("--min-resync-period=12", "missing unit in duration \"12\""),
-        ("--pv-recycler-minimum-timeout-nfs=x", "invalid value 'x' for '--pv-recycler-minimum-timeout-nfs <NUMBER>'"),
+        ("--http2-max-streams-per-connection=x", "invalid value 'x' for '--http2-max-streams-per-connection <NUMBER>'"),
         ("--cloud-provider=aws", "\"aws\" is not supported here"),
         ("--leader-migration-config=/a", "\"/a\" is not supported here"),
         ("--use-service-account-credentials=x", "invalid boolean \"x\""),

@@ -14,8 +14,8 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::controllers::endpoints::metrics::{BareCounter, Size, SliceChanges, Totals, count};
-use shared::process::metrics::Metrics;
+use shared::controllers::endpoints::metrics::{Size, SliceChanges, Totals, count};
+use shared::process::metrics::{BareCounter, Metrics};
 
 use crate::objects::Service;
 use crate::plan::Slices;

@@ -1,21 +1,33 @@
-//! Which volumes this operator has bound, until the cache shows it, and which claims volumes had before etcd was restored
-//! from a backup.
+//! Which volumes this operator has bound, until the cache shows it, which claims volumes had before etcd was restored from
+//! a backup, and which pods empty volumes.
 //!
 //! Without the first the binding is as safe, because each write names the version that it was decided on. A claim would
 //! choose a volume that was given away a moment ago, and have to choose again. The second is lost with the process.
+//! Without the third a volume is emptied again: anybody may have made a pod of that name, so only the pods that this
+//! process has made show that a volume is empty.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::api::object::{Key, Meta, ResourceVersion, Uid};
 use shared::following::cache::Change;
 
+use crate::objects::recycler::PodId;
 use crate::objects::volume::PersistentVolume;
 
 #[derive(Debug, Default)]
 pub struct Memory {
     bound: Mutex<HashMap<Key, (Uid, ResourceVersion)>>,
     before_restore: Mutex<HashMap<Key, Key>>,
+    recyclers: Mutex<HashMap<Key, Recycling>>,
+}
+
+/// A pod that this process has made to empty a volume.
+#[derive(Debug)]
+struct Recycling {
+    pod: PodId,
+    /// The events about it that the volume was told of.
+    relayed: HashSet<Uid>,
 }
 
 impl Memory {
@@ -48,6 +60,7 @@ impl Memory {
     /// Forgets what a restore of etcd has undone.
     pub fn forget_all(&self) {
         self.bound().clear();
+        self.recyclers().clear();
     }
 
     fn before_restore(&self) -> MutexGuard<'_, HashMap<Key, Key>> {
@@ -73,6 +86,36 @@ impl Memory {
     /// The claim that a free volume had before etcd was restored.
     pub fn claim_before_restore(&self, volume: &Key) -> Option<Key> {
         self.before_restore().get(volume).cloned()
+    }
+}
+
+impl Memory {
+    fn recyclers(&self) -> MutexGuard<'_, HashMap<Key, Recycling>> {
+        self.recyclers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn remember_recycler(&self, volume: &Key, pod: PodId) {
+        self.recyclers().insert(volume.clone(), Recycling { pod, relayed: HashSet::new() });
+    }
+
+    /// The pod that empties this volume.
+    pub fn recycler(&self, volume: &Key) -> Option<PodId> {
+        self.recyclers().get(volume).map(|recycling| recycling.pod.clone())
+    }
+
+    pub fn forget_recycler(&self, volume: &Key) {
+        self.recyclers().remove(volume);
+    }
+
+    /// Whether the volume was told of this event about its pod.
+    pub fn has_relayed(&self, volume: &Key, event: Uid) -> bool {
+        self.recyclers().get(volume).is_some_and(|recycling| recycling.relayed.contains(&event))
+    }
+
+    pub fn relayed(&self, volume: &Key, event: Uid) {
+        if let Some(recycling) = self.recyclers().get_mut(volume) {
+            recycling.relayed.insert(event);
+        }
     }
 }
 

@@ -1,6 +1,8 @@
-//! The views of what a binding is made of: claims, volumes, StorageClasses, and pods that wait for claims.
+//! The views of what a binding is made of: claims, volumes, StorageClasses, and pods that wait for claims; and of the pods
+//! that empty volumes.
 
 pub mod claim;
+pub mod recycler;
 pub mod volume;
 
 use std::fmt;

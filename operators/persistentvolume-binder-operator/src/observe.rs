@@ -15,6 +15,7 @@ use shared::working::control::{Control, Selection};
 
 use crate::memory::Memory;
 use crate::objects::claim::PersistentVolumeClaim;
+use crate::objects::recycler::{PodEvent, PodId, RecyclerPod, Recyclers};
 use crate::objects::volume::PersistentVolume;
 use crate::objects::{Pod, StorageClass};
 
@@ -61,6 +62,23 @@ pub struct ObservedVolume {
     pub pods: Option<Vec<Key>>,
     /// The claim that it had before etcd was restored from a backup, if it has none now.
     pub before_restore: Option<Key>,
+    pub recycler: Recycler,
+}
+
+/// The pod that is named after a volume to empty it.
+#[derive(Clone, Debug)]
+pub enum Recycler {
+    None,
+    /// Nobody knows what it has done: a former process or anybody else has made it.
+    Unknown(Arc<RecyclerPod>),
+    /// This process has made it.
+    Own {
+        id: PodId,
+        /// None if it is gone.
+        pod: Option<Arc<RecyclerPod>>,
+        /// The events about it that the volume was not told of, the oldest first.
+        events: Vec<Arc<PodEvent>>,
+    },
 }
 
 /// What the apiserver has of an object.
@@ -77,6 +95,11 @@ pub struct Caches {
     pub storage_classes: Arc<Cache<StorageClass>>,
     /// Of the namespaces with claims that need a volume, those pods that have not ended and are on no node.
     pub pods: Arc<Cache<Pod>>,
+    /// Of the volumes that are recycled, the pods that are named after them.
+    pub recycler_pods: Arc<Cache<RecyclerPod>>,
+    /// The events about these.
+    pub pod_events: Arc<Cache<PodEvent>>,
+    pub recyclers: Recyclers,
     pub memory: Memory,
     indices: Indices,
 }
@@ -87,6 +110,7 @@ struct Indices {
     volumes_by_claim: IndexId,
     free_volumes: IndexId,
     pods_by_claim: IndexId,
+    events_by_pod: IndexId,
 }
 
 pub struct Informers {
@@ -94,16 +118,26 @@ pub struct Informers {
     pub(crate) persistent_volumes: Informer<PersistentVolume>,
     pub(crate) storage_classes: Informer<StorageClass>,
     pub(crate) pods: Informer<Pod>,
+    pub(crate) recycling: Recycling,
     /// The claims that need a volume.
     pub(crate) waiting: Need,
     /// Their namespaces.
     pub(crate) waiting_in: Need,
 }
 
+/// What is followed while volumes are recycled.
+pub(crate) struct Recycling {
+    pub(crate) pods: Informer<RecyclerPod>,
+    /// About these pods.
+    pub(crate) events: Informer<PodEvent>,
+    /// The volumes that are recycled.
+    pub(crate) need: Need,
+}
+
 const UNSCHEDULED: &str = "spec.nodeName=";
 
 impl Caches {
-    pub fn new() -> (Self, Informers) {
+    pub fn new(recyclers: Recyclers) -> (Self, Informers) {
         let mut claims = InformerBuilder::<PersistentVolumeClaim>::new();
         let claims_by_volume = claims.index(|claim, emit| {
             if !claim.spec.volume_name.is_empty() {
@@ -126,13 +160,22 @@ impl Caches {
                 emit(free());
             }
         });
+        let mut volumes = volumes.build();
+        let recycled = volumes.need_by_name(PersistentVolume::is_recycled);
+        // Where templates have two namespaces, what they have in common is all of them.
+        let of_recyclers = recyclers.namespace().unwrap_or_default();
+        let recycler_pods = InformerBuilder::<RecyclerPod>::new().namespace(of_recyclers).build();
+        let mut pod_events = InformerBuilder::<PodEvent>::new().namespace(of_recyclers);
+        let events_by_pod =
+            pod_events.index(|event, emit| event.pod().into_iter().for_each(|pod| emit(IndexValue::Uid(pod))));
         let mut pods = InformerBuilder::<Pod>::new().fields(format!("{UNSCHEDULED},{LIVE}"));
         let pods_by_claim = pods.index(|pod, emit| pod.claim_keys().for_each(|claim| emit((&claim).into())));
         let informers = Informers {
             persistent_volume_claims: claims,
-            persistent_volumes: volumes.build(),
+            persistent_volumes: volumes,
             storage_classes: InformerBuilder::new().build(),
             pods: pods.build(),
+            recycling: Recycling { pods: recycler_pods, events: pod_events.build(), need: recycled },
             waiting,
             waiting_in,
         };
@@ -141,8 +184,18 @@ impl Caches {
             persistent_volumes: informers.persistent_volumes.cache(),
             storage_classes: informers.storage_classes.cache(),
             pods: informers.pods.cache(),
+            recycler_pods: informers.recycling.pods.cache(),
+            pod_events: informers.recycling.events.cache(),
+            recyclers,
             memory: Memory::default(),
-            indices: Indices { claims_by_volume, waiting_by_class, volumes_by_claim, free_volumes, pods_by_claim },
+            indices: Indices {
+                claims_by_volume,
+                waiting_by_class,
+                volumes_by_claim,
+                free_volumes,
+                pods_by_claim,
+                events_by_pod,
+            },
         };
         (caches, informers)
     }
@@ -167,8 +220,21 @@ impl Caches {
         let claim =
             volume.spec.claim_ref.as_ref().and_then(|reference| self.persistent_volume_claims.get(&reference.key));
         let before_restore = self.memory.claim_before_restore(key);
-        let (live_claim, live_volume) = (Live::Unread, Live::Unread);
-        Some(ObservedVolume { volume, claim, live_claim, live_volume, pods: None, before_restore })
+        let (live_claim, live_volume, recycler) = (Live::Unread, Live::Unread, self.recycler(&volume));
+        Some(ObservedVolume { volume, claim, live_claim, live_volume, pods: None, before_restore, recycler })
+    }
+
+    fn recycler(&self, volume: &PersistentVolume) -> Recycler {
+        let key = &volume.metadata.key;
+        if let Some(id) = self.memory.recycler(key) {
+            let pod = self.recycler_pods.get(&id.key).filter(|pod| pod.metadata.uid == id.uid);
+            let mut events = self.pod_events.by_index(self.indices.events_by_pod, &IndexValue::Uid(id.uid));
+            events.retain(|event| !self.memory.has_relayed(key, event.metadata.uid));
+            events.sort_unstable_by_key(|event| event.metadata.resource_version);
+            return Recycler::Own { id, pod, events };
+        }
+        let pod = self.recyclers.of(volume).and_then(|recycler| self.recycler_pods.get(&recycler.key(key.name())));
+        pod.map_or(Recycler::None, Recycler::Unknown)
     }
 
     fn class_of(&self, claim: &PersistentVolumeClaim) -> Option<Arc<StorageClass>> {

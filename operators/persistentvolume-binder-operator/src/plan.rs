@@ -9,6 +9,8 @@ mod migration;
 mod provision;
 pub mod reasons;
 pub mod reclaim;
+pub mod recycle;
+mod released;
 pub mod volume;
 
 use std::fmt;
@@ -33,7 +35,7 @@ pub struct Config {
 
 impl From<&Flags> for Config {
     fn from(flags: &Flags) -> Self {
-        let Flags { enable_dynamic_provisioning, pvclaimbinder_sync_period } = flags;
+        let Flags { enable_dynamic_provisioning, pvclaimbinder_sync_period, .. } = flags;
         Self { provisions: *enable_dynamic_provisioning, sync_period: pvclaimbinder_sync_period.0 }
     }
 }
@@ -82,7 +84,9 @@ impl Plan {
 
     /// Whether it changes an object.
     pub fn writes(&self) -> bool {
-        self.steps.iter().any(|step| !matches!(step, Step::Tell(_) | Step::SyncClaim(_)))
+        let only_tells =
+            |step| matches!(step, &Step::Tell(_) | Step::Relay { .. } | Step::CountFailure(_) | Step::SyncClaim(_));
+        !self.steps.iter().all(only_tells)
     }
 }
 

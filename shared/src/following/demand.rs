@@ -34,13 +34,16 @@ pub(crate) enum Extent {
     /// Of pods those of these nodes; those of all nodes where they are many. A node's name is in the place of a
     /// namespace.
     Nodes,
+    /// Those for which this field selector, with the name of the object that needs them at its end, holds; all where they
+    /// are many. That name is in the place of a namespace.
+    Selected(&'static str),
 }
 
 impl Extent {
     /// The parts of the cache that it fills: those of two extents are not the same.
     fn numbers(self) -> impl Iterator<Item = Part> {
         let taken = match self {
-            Self::Cluster | Self::Namespaces | Self::Nodes => 0,
+            Self::Cluster | Self::Namespaces | Self::Nodes | Self::Selected(_) => 0,
             Self::WholeNamespaces => 1,
         };
         Part::all().skip(taken)
@@ -117,12 +120,14 @@ impl Demand {
                 let namespace = Text::new(namespace);
                 !need.is_of(&namespace) || parts.have_listed(&namespace)
             }
-            (Extent::Nodes, "") => {
-                let node = Text::new(key.name());
-                !need.is_of(&node) || parts.have_listed(&node)
+            (Extent::Nodes | Extent::Selected(_), "") => {
+                let name = Text::new(key.name());
+                !need.is_of(&name) || parts.have_listed(&name)
             }
             // The key of a pod does not say which node has it.
             (Extent::Nodes, _) => need.namespaces().iter().all(|node| parts.have_listed(node)),
+            // Only the object of the name reads what is selected for it.
+            (Extent::Selected(_), _) => true,
         }
     }
 
@@ -141,7 +146,7 @@ impl Demand {
     pub(crate) fn source(&self, whole: &Source) -> Source {
         let source = whole.within(&Text::default());
         match self.0.extent {
-            Extent::Cluster | Extent::Namespaces | Extent::Nodes => source,
+            Extent::Cluster | Extent::Namespaces | Extent::Nodes | Extent::Selected(_) => source,
             Extent::WholeNamespaces => source.without_selectors(),
         }
     }
@@ -152,6 +157,10 @@ impl Demand {
             Extent::Cluster | Extent::Namespaces | Extent::WholeNamespaces => source.within(place),
             Extent::Nodes => {
                 let field_selector = Cow::Owned(on_node(&source.field_selector, place));
+                Source { field_selector, ..source.within(&Text::default()) }
+            }
+            Extent::Selected(start) => {
+                let field_selector = Cow::Owned(selected(&source.field_selector, start, place));
                 Source { field_selector, ..source.within(&Text::default()) }
             }
         }
@@ -176,7 +185,16 @@ impl Demand {
 /// The field selector of the pods that these fields leave of one node, or of all nodes for the empty one.
 fn on_node(fields: &str, node: &Text) -> String {
     let of_node = if node.is_empty() { "spec.nodeName!=".to_owned() } else { format!("spec.nodeName={node}") };
-    if fields.is_empty() { of_node } else { format!("{fields},{of_node}") }
+    both(fields, of_node)
+}
+
+/// The field selector of what these fields leave for the object of a name, or all of it for the empty one.
+fn selected(fields: &str, start: &str, name: &Text) -> String {
+    if name.is_empty() { fields.to_owned() } else { both(fields, format!("{start}{name}")) }
+}
+
+fn both(fields: &str, more: String) -> String {
+    if fields.is_empty() { more } else { format!("{fields},{more}") }
 }
 
 #[cfg(test)]
@@ -189,5 +207,15 @@ mod tests {
         row("", "a", "spec.nodeName=a");
         row("", "", "spec.nodeName!=");
         row("status.phase!=Failed", "a", "status.phase!=Failed,spec.nodeName=a");
+    }
+
+    #[test]
+    fn a_name_narrows_the_fields_that_are_followed_anyway() {
+        let row = |fields: &str, name: &str, expected: &str| {
+            assert_eq!(selected(fields, "metadata.name=of-", &Text::new(name)), expected);
+        };
+        row("", "a", "metadata.name=of-a");
+        row("", "", "");
+        row("status.phase!=Failed", "a", "status.phase!=Failed,metadata.name=of-a");
     }
 }

@@ -308,7 +308,8 @@ impl<T: Object> Informer<T> {
         need
     }
 
-    /// As [`Self::need`] where each object needs something else: see [`crate::process::run::Setup::watch_on_nodes`].
+    /// As [`Self::need`] where each object needs something else: see [`crate::process::run::Setup::watch_on_nodes`] and
+    /// [`crate::process::run::Setup::watch_selected`].
     pub fn need_by_name(&mut self, needs: impl Fn(&T) -> bool + Send + Sync + 'static) -> Need {
         let need = Need::default();
         self.counts_in(&need, move |object| needs(object).then(|| Text::new(object.meta().name())));

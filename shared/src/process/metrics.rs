@@ -5,6 +5,7 @@
 //! have run, whether caches are synced, the process's memory) are read at each scrape. Left out: a global registry, and
 //! stability levels in the help texts.
 
+mod bare;
 mod controllers;
 mod process;
 mod state;
@@ -31,6 +32,7 @@ use crate::transport::client::RequestObserver;
 use crate::transport::identity::{KUBERNETES_VERSION, VERSION};
 use crate::working::events::EventMetrics;
 use crate::working::queue::{Observer, Queue};
+pub use bare::BareCounter;
 pub(crate) use controllers::ControllerState;
 use controllers::Controllers;
 

@@ -2,7 +2,8 @@
 //! etcd: no volume is given to two claims or attached to two nodes, none is lost, and nothing is left.
 //!
 //! The driver's provisioner, attacher and resizer are the suite's own. Left out: two processes that both attach without an
-//! election. One that sees pods late would attach for them what the other one has just detached.
+//! election, which the operator's own tests have. One that sees pods late would attach for them what the other one has just
+//! detached, until it sees them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

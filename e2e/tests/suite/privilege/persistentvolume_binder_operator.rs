@@ -1,18 +1,21 @@
 //! Claims are bound to volumes, given the default class and handed to a provisioner; one is lost with its volume, and
-//! volumes without their claims are released, fail to be recycled, or are deleted.
+//! volumes without their claims are released, emptied, fail to be recycled, or are deleted.
 
 use anyhow::{Context, Result, ensure};
+use e2e::apply::apply;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use crate::support::csi::phase;
+use crate::support::csi::{phase, recycler_ends};
 use crate::support::{DEADLINE, Scene};
 
 const PROVISIONER: &str = "binder.e2e.example";
 const STORAGE_PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
+/// The volume that is recycled by a plugin.
+const EMPTIED: &str = "emptied";
 
 pub(super) const NEEDS: &[&str] =
     &["persistentvolume-protection-operator", "persistentvolumeclaim-protection-operator"];
@@ -36,14 +39,20 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
 
     let kept = bound(scene, "kept", "Retain").await?;
     let recycled = bound(scene, "recycled", "Recycle").await?;
+    let emptied = bound(scene, EMPTIED, "Recycle").await?;
     let deleted = bound(scene, "deleted", "Delete").await?;
+    // The pod that empties a volume runs as any pod of its namespace.
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+    apply(&scene.client, "default", &account).await?;
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(scene.client.clone(), &scene.namespace);
-    for name in ["kept", "recycled", "deleted"] {
+    for name in ["kept", "recycled", EMPTIED, "deleted"] {
         claims.delete(name, &DeleteParams::default()).await.context("delete a claim")?;
     }
     phase(scene, &kept, "Released").await?;
     phase(scene, &recycled, "Failed").await?;
     scene.gone_from(&volumes, &deleted).await?;
+    recycler_ends(scene, &emptied).await?;
+    phase(scene, &emptied, "Available").await?;
 
     let lost = bound(scene, "lost", "Retain").await?;
     let finalizers = Patch::Merge(json!({"metadata": {"finalizers": null}}));
@@ -57,7 +66,7 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
             Ok(())
         })
         .await?;
-    for volume in [kept, recycled] {
+    for volume in [kept, recycled, emptied] {
         volumes.delete(&volume, &DeleteParams::default()).await.context("delete a volume")?;
     }
     Ok(())
@@ -91,7 +100,7 @@ async fn bound(scene: &Scene, name: &str, policy: &str) -> Result<String> {
 async fn create(volumes: &Api<PersistentVolume>, volume: &str, policy: &str) -> Result<()> {
     let mut spec = json!({"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
         "storageClassName": volume, "persistentVolumeReclaimPolicy": policy});
-    if policy == "Delete" {
+    if policy == "Delete" || volume.ends_with(EMPTIED) {
         spec["hostPath"] = json!({"path": format!("/tmp/{volume}")});
     } else {
         spec["csi"] = json!({"driver": PROVISIONER, "volumeHandle": volume});

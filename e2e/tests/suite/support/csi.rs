@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::{StorageClass, VolumeAttachment};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource, ResourceExt};
@@ -337,6 +337,21 @@ pub(crate) async fn phase(scene: &Scene, volume: &str, expected: &str) -> Result
             Ok(())
         })
         .await
+}
+
+/// Ends the pod that empties a volume, once it runs.
+pub(crate) async fn recycler_ends(scene: &Scene, volume: &str) -> Result<()> {
+    let (pods, name): (Api<Pod>, _) =
+        (Api::namespaced(scene.client.clone(), "default"), format!("recycler-for-{volume}"));
+    scene
+        .wait_until(&format!("{name} runs"), DEADLINE, async || {
+            let found = pods.get(&name).await?.status.and_then(|status| status.phase);
+            ensure!(found.as_deref() == Some("Running"), "{found:?}");
+            Ok(())
+        })
+        .await?;
+    let succeeded = Patch::Merge(json!({"status": {"phase": "Succeeded"}}));
+    pods.patch_status(&name, &PatchParams::default(), &succeeded).await.map(drop).context("end the pod")
 }
 
 /// Waits until the claim has 2Gi.

@@ -82,7 +82,7 @@ var messages = []message{
 	of[corev1.EphemeralContainerCommon]("volumeMounts securityContext"),
 	of[corev1.VolumeMount]("name"),
 	of[corev1.ContainerPort]("name containerPort protocol"),
-	of[corev1.PodStatus]("phase conditions reason podIP startTime containerStatuses initContainerStatuses podIPs " +
+	of[corev1.PodStatus]("phase conditions message reason podIP startTime containerStatuses initContainerStatuses podIPs " +
 		"ephemeralContainerStatuses resourceClaimStatuses extendedResourceClaimStatus"),
 	of[corev1.PodResourceClaimStatus]("name resourceClaimName"),
 	of[corev1.PodExtendedResourceClaimStatus]("resourceClaimName"),

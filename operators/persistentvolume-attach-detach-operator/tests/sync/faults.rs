@@ -7,8 +7,8 @@ use shared::testing::apiserver::Server;
 use shared::testing::running::test;
 
 use crate::world::{
-    ATTACHMENTS, CREATE, DELETE, MINUTE, add_many, attached, attached_to, attachment, pod, reported, set_ready, settle,
-    start, uses, volume,
+    ATTACHMENTS, CREATE, DELETE, MINUTE, add_many, attached, attached_to, attachment, pod, reported, run_attacher,
+    set_ready, settle, start, uses, volume,
 };
 
 const NODES: [&str; 2] = ["worker-0", "worker-1"];
@@ -245,5 +245,39 @@ fn a_restored_attachment_that_a_pod_wants_is_not_deleted_again() {
         settle(&server, &running).await;
         assert_eq!((server.count(DELETE), attached_to(&server, "data", &NODES)), (1, vec!["worker-0".to_owned()]));
         assert_eq!(reported(&server, "worker-0"), ["data"]);
+    });
+}
+
+/// Without an election nothing keeps the request of one process from coming late, after the other has moved the volume.
+#[test]
+fn a_late_request_of_a_second_process_attaches_nothing_for_long() {
+    test(async {
+        let server = Server::new();
+        add_many(&server, &NODES, &["data"]);
+        let (first, second) = (start(&server).await, start(&server).await);
+        let late = server.on("create", ATTACHMENTS).once().hold();
+        server.add(&pod("a", "data", "worker-0"));
+        late.arrived().await;
+        first.pass(Duration::from_secs(1)).await;
+        run_attacher(&server);
+        first.pass(Duration::from_secs(1)).await;
+        assert_eq!(reported(&server, "worker-0"), ["data"]);
+        server.add(&pod("b", "data", "worker-1"));
+        server.delete("pods", "default/a");
+        for _ in 0..4 {
+            first.pass(Duration::from_secs(1)).await;
+            run_attacher(&server);
+        }
+        assert_eq!(attached_to(&server, "data", &NODES), ["worker-1"]);
+        uses(&server, "worker-1", &["data"]);
+        late.release();
+        first.pass(Duration::from_secs(1)).await;
+        for _ in 0..2 {
+            settle(&server, &first).await;
+            settle(&server, &second).await;
+            assert_eq!(reported(&server, "worker-0"), Vec::<String>::new());
+        }
+        assert_eq!(attached_to(&server, "data", &NODES), ["worker-1"]);
+        assert_eq!(reported(&server, "worker-1"), ["data"]);
     });
 }

@@ -68,7 +68,16 @@ fn check(server: &Server, step: &Step) {
     }
 }
 
-async fn take(server: &Server, mut running: Running, step: &Step) -> Running {
+async fn at_rest(operators: &[Running]) {
+    // What one of them writes last may be news for the others.
+    for _ in 0..2 {
+        for running in operators {
+            running.at_rest().await;
+        }
+    }
+}
+
+async fn take(server: &Server, operators: &mut Vec<Running>, step: &Step) {
     let places = || VOLUMES.into_iter().flat_map(|volume| NODES.map(|node| (volume, node)));
     let mounted: Vec<(&str, &str)> =
         places().filter(|(volume, node)| is_mounted(server, volume, node) && stands(server, volume, node)).collect();
@@ -85,21 +94,53 @@ async fn take(server: &Server, mut running: Running, step: &Step) -> Running {
         Step::Kubelet(node) => run_kubelet(server, NODES[*node]),
         Step::Attacher => run_attacher(server),
         Step::Restart => {
-            drop(running);
-            running = start(server).await;
+            drop(operators.remove(0));
+            operators.push(start(server).await);
         }
         Step::Kill(writes) => server.stop_after_writes(*writes),
     }
-    running.at_rest().await;
-    if running.is_killed() {
-        running = start(server).await;
+    at_rest(operators).await;
+    for running in operators.iter_mut().filter(|running| running.is_killed()) {
+        *running = start(server).await;
     }
+    at_rest(operators).await;
     check(server, step);
     for (volume, node) in mounted {
         let is_still = is_mounted(server, volume, node);
         assert!(!is_still || stands(server, volume, node), "{volume} on {node} after {step:?}: {:?}", server.writes());
     }
-    running
+}
+
+/// So many processes at once, which know nothing of each other.
+async fn live(count: usize, steps: &[Step]) {
+    let server = Server::new();
+    add_many(&server, &NODES, &VOLUMES);
+    let mut operators = Vec::new();
+    for _ in 0..count {
+        operators.push(start(&server).await);
+    }
+    for step in steps {
+        take(&server, &mut operators, step).await;
+    }
+    server.stop_after_writes(usize::MAX);
+    for _ in 0..3 {
+        for node in NODES {
+            run_kubelet(&server, node);
+        }
+        for running in &operators {
+            settle(&server, running).await;
+        }
+    }
+    for handle in VOLUMES {
+        let wanting: Vec<&str> = NODES.into_iter().filter(|node| has_pod(&server, handle, node)).collect();
+        let having: Vec<&str> = NODES.into_iter().filter(|node| stands(&server, handle, node)).collect();
+        assert_eq!(having.len(), wanting.len().min(1), "{handle}: {steps:?}");
+        assert!(having.iter().all(|node| wanting.contains(node)), "{handle}: {steps:?}");
+        for node in NODES {
+            let is_reported = reported(&server, node).iter().any(|name| name == handle);
+            assert_eq!(is_reported, having.contains(&node), "{handle} on {node}: {steps:?}");
+        }
+    }
 }
 
 proptest! {
@@ -109,27 +150,11 @@ proptest! {
     fn whatever_happens_a_mounted_volume_stays_and_pods_get_theirs_one_node_at_a_time(
         steps in prop::collection::vec(any_step(), 1..24),
     ) {
-        test(async {
-            let server = Server::new();
-            add_many(&server, &NODES, &VOLUMES);
-            let mut running = start(&server).await;
-            for step in &steps {
-                running = take(&server, running, step).await;
-            }
-            server.stop_after_writes(usize::MAX);
-            for _ in 0..3 {
-                for node in NODES {
-                    run_kubelet(&server, node);
-                }
-                settle(&server, &running).await;
-            }
-            for handle in VOLUMES {
-                let wanting: Vec<&str> = NODES.into_iter().filter(|node| has_pod(&server, handle, node)).collect();
-                let having: Vec<&str> = NODES.into_iter().filter(|node| stands(&server, handle, node)).collect();
-                assert_eq!(having.len(), wanting.len().min(1), "{handle}: {steps:?}");
-                assert!(having.iter().all(|node| wanting.contains(node)), "{handle}: {steps:?}");
-                assert!(having.iter().all(|node| reported(&server, node).iter().any(|name| name == handle)));
-            }
-        });
+        test(live(1, &steps));
+    }
+
+    #[test]
+    fn the_same_holds_for_two_processes_without_an_election(steps in prop::collection::vec(any_step(), 1..24)) {
+        test(live(2, &steps));
     }
 }

@@ -3,13 +3,14 @@
 //! Upstream syncs all of them at each change and every 15 seconds. Here a change also syncs what it may help.
 
 use shared::api::intern::Text;
-use shared::api::object::Key;
+use shared::api::object::{Key, Uid};
 use shared::following::cache::Change;
 use shared::working::effect::Effect;
 use shared::working::queue::Cause;
 
 use crate::objects::StorageClass;
 use crate::objects::claim::PersistentVolumeClaim;
+use crate::objects::recycler::{PodEvent, RecyclerPod};
 use crate::objects::volume::PersistentVolume;
 use crate::observe::Caches;
 
@@ -33,16 +34,6 @@ pub fn claim_changed(change: Change<'_, PersistentVolumeClaim>) -> Vec<Effect> {
     }
 }
 
-/// Upstream: `enqueueWork` of volumes.
-pub fn volume_changed(change: Change<'_, PersistentVolume>) -> Vec<Effect> {
-    let key = change.latest().metadata.key.clone();
-    match change {
-        Change::Deleted(volume) => vec![Effect::Forget(key, volume.metadata.uid)],
-        Change::Updated { old, new } if is_same(old, new) => Vec::new(),
-        Change::Added(_) | Change::Updated { .. } => enqueue([key]),
-    }
-}
-
 fn is_same(old: &PersistentVolume, new: &PersistentVolume) -> bool {
     let (before, after) = (&old.metadata, &new.metadata);
     old.spec == new.spec
@@ -54,6 +45,43 @@ fn is_same(old: &PersistentVolume, new: &PersistentVolume) -> bool {
 }
 
 impl Caches {
+    /// The pod that empties a volume ends with it.
+    ///
+    /// Upstream: `enqueueWork` of volumes.
+    pub fn volume_changed(&self, change: Change<'_, PersistentVolume>) -> Vec<Effect> {
+        let key = change.latest().metadata.key.clone();
+        match change {
+            Change::Deleted(volume) => {
+                let mut effects = vec![Effect::Forget(key.clone(), volume.metadata.uid)];
+                if self.memory.recycler(&key).is_some() {
+                    effects.push(Effect::Enqueue(key, Cause::Event));
+                }
+                effects
+            }
+            Change::Updated { old, new } if is_same(old, new) => Vec::new(),
+            Change::Added(_) | Change::Updated { .. } => enqueue([key]),
+        }
+    }
+
+    /// A volume waits for the end of its own pod. Where another one of the name is in the way, the sync period ends the
+    /// wait, as upstream's: a pod that fails at once would otherwise be made again at once.
+    pub fn recycler_changed(&self, change: Change<'_, RecyclerPod>) -> Vec<Effect> {
+        let pod = change.latest();
+        let has_ended = change.existing().is_none_or(|pod| pod.status.phase.is_terminal());
+        let volume = pod.volume().filter(|volume| has_ended && self.is_recycled_by(volume, pod.metadata.uid));
+        enqueue(volume)
+    }
+
+    pub fn pod_event_came(&self, change: Change<'_, PodEvent>) -> Vec<Effect> {
+        let Change::Added(event) = change else { return Vec::new() };
+        let is_of_own = |volume: &Key| event.pod().is_some_and(|pod| self.is_recycled_by(volume, pod));
+        enqueue(event.volume().filter(is_of_own))
+    }
+
+    fn is_recycled_by(&self, volume: &Key, pod: Uid) -> bool {
+        self.memory.recycler(volume).is_some_and(|own| own.uid == pod)
+    }
+
     /// The volumes that a claim names or that name it have to follow it.
     ///
     /// Upstream: `deleteClaim`.

@@ -6,6 +6,7 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, Uid, null_as_default};
 use shared::api::quantity::Quantity;
 use shared::api::resource::PERSISTENT_VOLUMES;
+use shared::api::time::Time;
 
 use super::claim::PersistentVolumeClaim;
 use super::{AccessModes, Capacity, VolumeMode, name_of_class};
@@ -50,9 +51,9 @@ pub struct VolumeSpec {
     storage_class_name: Option<Text>,
     volume_mode: Option<VolumeMode>,
     pub volume_attributes_class_name: Option<Text>,
-    csi: Option<IgnoredAny>,
+    csi: Option<Csi>,
     pub host_path: Option<HostPath>,
-    nfs: Option<IgnoredAny>,
+    pub nfs: Option<Nfs>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -63,8 +64,22 @@ pub struct HostPath {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
+struct Csi {
+    driver: Text,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Nfs {
+    pub server: Box<str>,
+    pub path: Box<str>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct VolumeStatus {
     phase: Text,
+    last_phase_transition_time: Option<Time>,
 }
 
 /// The in-tree plugins that are left in this controller.
@@ -130,9 +145,20 @@ impl PersistentVolume {
         &self.status.phase
     }
 
+    /// Since when it is in its phase.
+    pub const fn phase_since(&self) -> Option<Time> {
+        self.status.last_phase_transition_time
+    }
+
     /// Whether its claim is known to be gone.
     pub fn is_given_back(&self) -> bool {
         self.status.phase == "Released" || self.status.phase == "Failed"
+    }
+
+    /// Whether a pod is to empty it, as far as it says itself.
+    pub fn is_recycled(&self) -> bool {
+        let is_migrated = self.metadata.annotations.migrated_to.as_ref().is_some_and(|driver| !driver.is_empty());
+        self.is_given_back() && self.spec.reclaim_policy == "Recycle" && self.plugin().is_some() && !is_migrated
     }
 
     /// Upstream: `IsVolumeBoundToClaim`, `k8s.io/component-helpers/storage/volume/pv_helpers.go`.
@@ -142,8 +168,8 @@ impl PersistentVolume {
         self.spec.claim_ref.as_ref().is_some_and(is_it)
     }
 
-    pub const fn is_csi(&self) -> bool {
-        self.spec.csi.is_some()
+    pub fn csi_driver(&self) -> Option<&str> {
+        self.spec.csi.as_ref().map(|csi| &*csi.driver)
     }
 
     pub const fn is_nfs(&self) -> bool {

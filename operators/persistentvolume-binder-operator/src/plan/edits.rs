@@ -9,6 +9,7 @@ use shared::working::control::Preconditions;
 use shared::working::events::PlannedEvent;
 
 use crate::objects::claim::PersistentVolumeClaim;
+use crate::objects::recycler::PodId;
 use crate::objects::{BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, MIGRATED_TO, STORAGE_PROVISIONER};
 use crate::status::{ClaimStatus, VolumeStatus};
 
@@ -38,7 +39,43 @@ pub enum Step {
     /// Delete the volume's folder on this host. If that fails, so does the volume.
     RemoveFolder(Folder),
     DeleteVolume,
+    CreateRecycler(NewRecycler),
+    EndRecycler(PodId),
+    /// An operation of a plugin has failed before it wrote anything.
+    CountFailure(Operation),
+    /// Tell of the volume what an event says about its pod.
+    Relay {
+        event: Uid,
+        tell: PlannedEvent,
+    },
     SyncClaim(Key),
+}
+
+/// What the plugin for folders on this host can fail to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Provision,
+    Delete,
+}
+
+impl Operation {
+    /// Its name in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Provision => "provision",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// A pod to empty the volume. If it is refused, the volume has failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRecycler {
+    pub key: Key,
+    /// The pod's JSON.
+    pub body: Value,
+    /// Whether the volume's phase says already that it could not be emptied.
+    pub has_failed: bool,
 }
 
 /// What is behind a volume of the host-path plugin.
@@ -180,11 +217,16 @@ impl ClaimEdit {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tell(event) => write!(f, "tell {} {}", event.about.resource.kind, event.reason),
+            Self::Tell(event) | Self::Relay { event: _, tell: event } => {
+                write!(f, "tell {} {}", event.about.resource.kind, event.reason)
+            }
             Self::Volume(edit) => edit.fmt(f),
             Self::Claim(edit) => edit.fmt(f),
             Self::RemoveFolder(Folder { path, has_failed: _ }) => write!(f, "delete the folder {path}"),
             Self::DeleteVolume => f.write_str("delete the volume"),
+            Self::CreateRecycler(NewRecycler { key, .. }) => write!(f, "create pod {key}"),
+            Self::EndRecycler(pod) => write!(f, "delete pod {}", pod.key),
+            Self::CountFailure(operation) => write!(f, "count that {} failed", operation.as_str()),
             Self::SyncClaim(key) => write!(f, "sync claim {key}"),
         }
     }

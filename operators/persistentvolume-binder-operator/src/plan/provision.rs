@@ -6,7 +6,7 @@ use shared::api::csi_translation::InTreePlugin;
 use shared::api::object::Kind;
 use shared::working::events::PlannedEvent;
 
-use super::edits::{ClaimEdit, Step};
+use super::edits::{ClaimEdit, Operation, Step};
 use super::fit::Misfit;
 use super::migration;
 use super::{Again, Config, Plan, Reason};
@@ -45,9 +45,13 @@ pub(super) fn plan(
             let why = format!(
                 "plugin {HOST_PATH:?} is not a CSI plugin. Only CSI plugin can provision a claim with a datasource"
             );
-            failed(Vec::new(), why)
+            failed(vec![Step::CountFailure(Operation::Provision)], why)
         }
-        Provisioner::HostPath => failed(named(claim, HOST_PATH), cannot_provision(class)),
+        Provisioner::HostPath => {
+            let mut steps = named(claim, HOST_PATH);
+            steps.push(Step::CountFailure(Operation::Provision));
+            failed(steps, cannot_provision(class))
+        }
         Provisioner::External(provisioner) => {
             let message = format!(
                 "Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by \

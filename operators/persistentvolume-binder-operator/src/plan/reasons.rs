@@ -159,12 +159,39 @@ pub enum Reason {
     CannotRecycle {
         why: String,
     },
+    /// A pod that empties it.
+    Recycler {
+        pod: Box<str>,
+        state: RecyclerState,
+    },
     UsedByPods {
         pods: Vec<String>,
     },
     DeletesFolder {
         path: Box<str>,
     },
+}
+
+/// What a pod has to do with the volume that it empties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RecyclerState {
+    New,
+    Running,
+    Succeeded,
+    /// The volume is gone.
+    Orphaned,
+}
+
+impl fmt::Display for RecyclerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::New => "is to empty it, for its claim is gone and its policy is Recycle",
+            Self::Running => "empties it",
+            Self::Succeeded => "has emptied it",
+            Self::Orphaned => "outlived it",
+        })
+    }
 }
 
 impl decisions::Reason for Reason {}
@@ -235,6 +262,7 @@ impl fmt::Display for Reason {
             Self::ToReclaim { policy } => write!(f, "its claim is gone, and its policy is {policy}"),
             Self::NotReleased => f.write_str("the apiserver has it in another state"),
             Self::CannotDelete { why } | Self::CannotRecycle { why } => f.write_str(why),
+            Self::Recycler { pod, state } => write!(f, "pod {pod} {state}"),
             Self::UsedByPods { pods } => write!(f, "used by pods {}", pods.join(", ")),
             Self::DeletesFolder { path } => {
                 write!(f, "its claim is gone, its policy is Delete, and its folder is {path}")

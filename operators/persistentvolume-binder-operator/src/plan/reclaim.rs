@@ -2,23 +2,19 @@
 //!
 //! Upstream: `reclaimVolume`.
 
-use shared::api::object::Kind;
-use shared::working::decisions::LiveRead;
-use shared::working::events::PlannedEvent;
-
-use super::edits::{Folder, Step, VolumeEdit};
+use super::edits::{Folder, Operation, Step, VolumeEdit};
 use super::migration::without_in_tree;
-use super::{Again, Next, Plan, Reason};
-use crate::objects::claim::PersistentVolumeClaim;
+use super::released::{Confirmed, ask, confirmed, fail};
+use super::{Next, Plan, Reason, recycle};
+use crate::objects::recycler::Recyclers;
 use crate::objects::volume::{HOST_PATH, NFS, PersistentVolume};
-use crate::observe::{Live, ObservedVolume};
-use crate::status::{Phase, VolumeStatus};
+use crate::observe::ObservedVolume;
+use crate::status::Phase;
 
 pub const VOLUME_FAILED_DELETE: &str = "VolumeFailedDelete";
-const VOLUME_FAILED_RECYCLE: &str = "VolumeFailedRecycle";
 const VOLUME_UNKNOWN_RECLAIM_POLICY: &str = "VolumeUnknownReclaimPolicy";
 
-pub(super) fn plan(observed: &ObservedVolume) -> Next {
+pub(super) fn plan(observed: &ObservedVolume, recyclers: &Recyclers) -> Next {
     let volume = &*observed.volume;
     let annotations = &volume.metadata.annotations;
     if let Some(driver) = annotations.migrated_to.as_ref().filter(|driver| !driver.is_empty()) {
@@ -29,7 +25,7 @@ pub(super) fn plan(observed: &ObservedVolume) -> Next {
             let claim = volume.spec.claim_ref.as_ref().map(|claim| claim.key.as_str());
             Next::Execute(Plan::nothing(Reason::Retained { claim: claim.unwrap_or_default().into() }))
         }
-        "Recycle" => recycle(observed),
+        "Recycle" => recycle::plan(observed, recyclers),
         "Delete" => match deleter(volume) {
             Deleter::External(driver) => Next::Execute(Plan::nothing(Reason::DriverReclaims { driver: driver.into() })),
             Deleter::HostPath => delete(observed),
@@ -44,15 +40,6 @@ pub(super) fn plan(observed: &ObservedVolume) -> Next {
             Next::Execute(fail(volume, VOLUME_UNKNOWN_RECLAIM_POLICY, why, reason))
         }
     }
-}
-
-/// Upstream: `updateVolumePhaseWithEvent`.
-fn fail(volume: &PersistentVolume, event: &'static str, why: String, reason: Reason) -> Plan {
-    let steps = VolumeStatus::new(volume, Phase::Failed, why.clone()).map(|status| {
-        let event = PlannedEvent::warning(volume.reference(), event, why);
-        [Step::Volume(VolumeEdit::Status(status)), Step::Tell(event)]
-    });
-    Plan { again: Again::Later, ..Plan::of_volume(volume, steps.into_iter().flatten().collect(), reason) }
 }
 
 enum Deleter<'a> {
@@ -77,7 +64,7 @@ fn deleter(volume: &PersistentVolume) -> Deleter<'_> {
         let name = volume.metadata.name();
         Deleter::None(format!("error getting deleter volume plugin for volume {name:?}: {why}"))
     };
-    if volume.metadata.annotations.migrated_to.is_some() || volume.is_csi() {
+    if volume.metadata.annotations.migrated_to.is_some() || volume.csi_driver().is_some() {
         Deleter::External("its CSI driver")
     } else if volume.spec.host_path.is_some() {
         Deleter::HostPath
@@ -88,41 +75,15 @@ fn deleter(volume: &PersistentVolume) -> Deleter<'_> {
     }
 }
 
-/// What the apiserver has of a volume that is to be reclaimed.
-enum Confirmed<'a> {
-    Unread,
-    No,
-    Released(&'a PersistentVolume),
-}
-
-/// Upstream: `isVolumeReleased`.
-fn confirmed(observed: &ObservedVolume) -> Confirmed<'_> {
-    let volume = match &observed.live_volume {
-        Live::Unread => return Confirmed::Unread,
-        Live::Read(volume) if volume.metadata.uid == observed.volume.metadata.uid => &**volume,
-        Live::Read(_) | Live::Gone => return Confirmed::No,
-    };
-    let Some(reference) = volume.spec.claim_ref.as_ref().filter(|reference| reference.uid.is_some()) else {
-        return Confirmed::No;
-    };
-    // The claim was read under the name that the cached volume has.
-    if observed.volume.spec.claim_ref.as_ref() != Some(reference) {
-        return Confirmed::No;
+/// The plugin or driver that deletes a volume, for metrics. Annotations can say anything, so they do not count.
+///
+/// Upstream: `getProvisionerNameFromVolume`, which asks the class for its provisioner instead.
+pub fn plugin_of_deletion(volume: &PersistentVolume) -> Option<&str> {
+    match deleter(volume) {
+        Deleter::HostPath => Some(HOST_PATH),
+        Deleter::External(_) => volume.csi_driver(),
+        Deleter::None(_) => None,
     }
-    let has_it = |claim: &PersistentVolumeClaim| {
-        let named = &claim.spec.volume_name;
-        reference.uid == Some(claim.metadata.uid) && (named.is_empty() || *named == *volume.metadata.name())
-    };
-    match &observed.live_claim {
-        Live::Unread => Confirmed::Unread,
-        Live::Read(claim) if has_it(claim) => Confirmed::No,
-        Live::Read(_) | Live::Gone => Confirmed::Released(volume),
-    }
-}
-
-fn ask(volume: &PersistentVolume) -> Next {
-    let reason = Reason::ToReclaim { policy: volume.spec.reclaim_policy.clone() };
-    Next::Ask(LiveRead { step: "read the volume and its claim", reason })
 }
 
 /// Upstream: `deleteVolumeOperation`, and `Delete`, `pkg/volume/hostpath/host_path.go`.
@@ -137,7 +98,9 @@ fn delete(observed: &ObservedVolume) -> Next {
     }
     let cannot = |why: String| {
         let reason = Reason::CannotDelete { why: why.clone() };
-        Next::Execute(fail(volume, VOLUME_FAILED_DELETE, why, reason))
+        let mut plan = fail(volume, VOLUME_FAILED_DELETE, why, reason);
+        plan.steps.insert(0, Step::CountFailure(Operation::Delete));
+        Next::Execute(plan)
     };
     let Some(host_path) = &volume.spec.host_path else {
         let name = volume.metadata.name();
@@ -161,28 +124,6 @@ fn is_temporary(path: &str) -> bool {
     let below = path.strip_prefix("/tmp/").unwrap_or_default();
     let mut parts = below.split('/').filter(|part| !part.is_empty() && *part != ".").peekable();
     parts.peek().is_some() && parts.all(|part| part != "..")
-}
-
-/// Upstream: `recycleVolumeOperation`.
-fn recycle(observed: &ObservedVolume) -> Next {
-    let volume = match confirmed(observed) {
-        Confirmed::Unread => return ask(&observed.volume),
-        Confirmed::No => return Next::Execute(Plan::nothing(Reason::NotReleased)),
-        Confirmed::Released(volume) => volume,
-    };
-    // A claim of the name is another one, and the pods are its pods.
-    let has_namesake = matches!(observed.live_claim, Live::Read(_));
-    let pods = observed.pods.as_deref().unwrap_or_default();
-    if !pods.is_empty() && !has_namesake {
-        let names: Vec<_> = pods.iter().map(ToString::to_string).collect();
-        let message = format!("Volume is used by pods: {}", names.join(","));
-        let event = PlannedEvent::normal(volume.reference(), VOLUME_FAILED_RECYCLE, message);
-        let reason = Reason::UsedByPods { pods: names };
-        return Next::Execute(Plan { again: Again::Later, ..Plan::of_volume(volume, vec![Step::Tell(event)], reason) });
-    }
-    let why = "No recycler plugin found for the volume!".to_owned();
-    let reason = Reason::CannotRecycle { why: why.clone() };
-    Next::Execute(fail(volume, VOLUME_FAILED_RECYCLE, why, reason))
 }
 
 #[cfg(test)]

@@ -8,15 +8,30 @@ use shared::working::events::PlannedEvent;
 
 use super::claim::FAILED_BINDING;
 use super::edits::{Step, VolumeEdit};
+use super::reasons::RecyclerState;
+use super::released::unbind;
 use super::{Again, Next, Plan, Reason, migration, reclaim};
 use crate::objects::claim::PersistentVolumeClaim;
+use crate::objects::recycler::Recyclers;
 use crate::objects::volume::{ClaimReference, PersistentVolume};
-use crate::observe::{Live, ObservedVolume};
+use crate::observe::{Live, ObservedVolume, Recycler};
 use crate::status::{Phase, VolumeStatus};
 
 const VOLUME_MISMATCH: &str = "VolumeMismatch";
 
-pub fn plan(observed: &ObservedVolume) -> Next {
+/// A pod that empties the volume is left alone only while the volume waits for it.
+pub fn plan(observed: &ObservedVolume, recyclers: &Recyclers) -> Next {
+    let goes_on = |plan: &Plan| matches!(plan.reason, Reason::Recycler { pod: _, state: RecyclerState::Running });
+    match (decide(observed, recyclers), &observed.recycler) {
+        (Next::Execute(mut plan), Recycler::Own { id, .. }) if !goes_on(&plan) => {
+            plan.steps.insert(0, Step::EndRecycler(id.clone()));
+            Next::Execute(plan)
+        }
+        (next, _) => next,
+    }
+}
+
+fn decide(observed: &ObservedVolume, recyclers: &Recyclers) -> Next {
     let volume = &*observed.volume;
     if let Some(edit) = migration::of_volume(volume) {
         return Next::Execute(Plan::of_volume(volume, vec![Step::Volume(edit)], Reason::Migration));
@@ -30,7 +45,7 @@ pub fn plan(observed: &ObservedVolume) -> Next {
     }
     match claim_of(observed, reference) {
         Claim::NotSeen => Next::Ask(LiveRead { step: "read the claim", reason: Reason::ClaimNotSeen { claim: key } }),
-        Claim::Gone => give_back(observed, Reason::ClaimGone { claim: key }),
+        Claim::Gone => give_back(observed, recyclers, Reason::ClaimGone { claim: key }),
         Claim::Is(claim) if claim.spec.volume_name.is_empty() => Next::Execute(pending(volume, claim)),
         Claim::Is(claim) if claim.spec.volume_name == *volume.metadata.name() => {
             Next::Execute(enter(volume, Phase::Bound, Reason::BoundToClaim { claim: key }))
@@ -39,7 +54,7 @@ pub fn plan(observed: &ObservedVolume) -> Next {
             let reason = Reason::ClaimBoundElsewhere { claim: key, volume: claim.spec.volume_name.clone() };
             let is_provisioned = volume.metadata.annotations.provisioned_by.is_some();
             if is_provisioned && volume.spec.reclaim_policy == "Delete" {
-                give_back(observed, reason)
+                give_back(observed, recyclers, reason)
             } else {
                 Next::Execute(unbind(volume, reason))
             }
@@ -85,9 +100,13 @@ fn claim_of<'a>(observed: &'a ObservedVolume, reference: &ClaimReference) -> Cla
 }
 
 /// A volume that is known to be without its claim is reclaimed; another one becomes known to be that at first.
-fn give_back(observed: &ObservedVolume, reason: Reason) -> Next {
+fn give_back(observed: &ObservedVolume, recyclers: &Recyclers, reason: Reason) -> Next {
     let volume = &*observed.volume;
-    if volume.is_given_back() { reclaim::plan(observed) } else { Next::Execute(enter(volume, Phase::Released, reason)) }
+    if volume.is_given_back() {
+        reclaim::plan(observed, recyclers)
+    } else {
+        Next::Execute(enter(volume, Phase::Released, reason))
+    }
 }
 
 /// The claim's sync goes on with the binding, unless the claim can never have this volume.
@@ -111,11 +130,4 @@ fn pending(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> Plan {
         again: Again::Later,
         ..Plan::of_volume(volume, tell.into(), Reason::OtherVolumeMode { claim: key.as_str().into() })
     }
-}
-
-/// Upstream: `unbindVolume`.
-fn unbind(volume: &PersistentVolume, reason: Reason) -> Plan {
-    let edit = VolumeEdit::Unbind { was_bound_by_controller: volume.is_bound_by_controller() };
-    let status = VolumeStatus::new(volume, Phase::Available, "").map(VolumeEdit::Status);
-    Plan::of_volume(volume, std::iter::once(edit).chain(status).map(Step::Volume).collect(), reason)
 }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use persistentvolume_binder_operator::flags::Flags;
 use persistentvolume_binder_operator::objects::claim::PersistentVolumeClaim;
+use persistentvolume_binder_operator::objects::recycler::{PodId, Recyclers};
 use persistentvolume_binder_operator::objects::volume::PersistentVolume;
 pub(crate) use persistentvolume_binder_operator::objects::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, EXTERNAL_FINALIZER, IN_TREE_FINALIZER, MIGRATED_TO,
     STORAGE_PROVISIONER,
 };
 use persistentvolume_binder_operator::observe::{Caches, Live};
-use persistentvolume_binder_operator::plan::edits::VolumeEdit;
+use persistentvolume_binder_operator::plan::edits::{NewRecycler, VolumeEdit};
 use persistentvolume_binder_operator::plan::{
     Again, Config, Next, Plan, Reason, Step, claim as claims, volume as volumes,
 };
@@ -190,7 +192,23 @@ pub(crate) struct World {
     pub(crate) classes: Objects,
     /// Those that have not ended.
     pub(crate) pods: Objects,
+    pub(crate) recyclers: Vec<Value>,
+    /// The pods among these that the operator remembers, by volume.
+    pub(crate) own: Vec<(Key, PodId)>,
+    /// The statuses of the recyclers that are made, in turn; then they succeed.
+    pub(crate) ends: Vec<Value>,
+    /// Events about recyclers.
+    pub(crate) pod_events: Objects,
+    /// The volumes for which recyclers were made.
+    pub(crate) emptied: Vec<String>,
+    /// Operations that failed, for the metrics.
+    pub(crate) failures: Vec<&'static str>,
     pub(crate) events: Vec<String>,
+}
+
+pub(crate) fn recyclers() -> Recyclers {
+    const NAME: &str = "persistentvolume-binder-operator";
+    Recyclers::from(&shared::process::flags::parse::<Flags>(NAME, [NAME.into()]).unwrap().own)
 }
 
 fn read<T: DeserializeOwned>(json: &Value) -> Arc<T> {
@@ -214,12 +232,18 @@ impl World {
             volumes: json(volumes),
             classes: classes.to_vec(),
             pods: Vec::new(),
+            recyclers: Vec::new(),
+            own: Vec::new(),
+            ends: Vec::new(),
+            pod_events: Vec::new(),
+            emptied: Vec::new(),
+            failures: Vec::new(),
             events: Vec::new(),
         }
     }
 
     pub(crate) fn caches(&self) -> Caches {
-        let (caches, _) = Caches::new();
+        let (caches, _) = Caches::new(recyclers());
         let is_cached = |json: &&Value| json["metadata"]["annotations"][NOT_CACHED].is_null();
         self.claims.iter().filter(is_cached).for_each(|claim| store(&caches.persistent_volume_claims, &read(claim)));
         self.volumes.iter().filter(is_cached).for_each(|volume| store(&caches.persistent_volumes, &read(volume)));
@@ -227,6 +251,9 @@ impl World {
         let unscheduled =
             self.pods.iter().filter(|pod| pod.json()["spec"]["nodeName"].as_str().is_none_or(str::is_empty));
         unscheduled.for_each(|pod| store(&caches.pods, &pod.build()));
+        self.recyclers.iter().for_each(|pod| store(&caches.recycler_pods, &read(pod)));
+        self.pod_events.iter().for_each(|event| store(&caches.pod_events, &event.build()));
+        self.own.iter().for_each(|(volume, pod)| caches.memory.remember_recycler(volume, pod.clone()));
         caches
     }
 
@@ -245,7 +272,7 @@ impl World {
     pub(crate) fn plan_volume(&self, at: &Key) -> Plan {
         let mut observed = self.caches().observe_volume(at).unwrap();
         loop {
-            match volumes::plan(&observed) {
+            match volumes::plan(&observed, &recyclers()) {
                 Next::Execute(plan) => return plan,
                 Next::Ask(_) => {
                     let claim = observed.volume.spec.claim_ref.clone().unwrap().key;
@@ -283,6 +310,26 @@ impl World {
                     merge(self.volumes.iter_mut().find(|json| key(json) == *at).unwrap(), &edit.body());
                 }
                 Step::DeleteVolume => self.volumes.retain(|json| key(json) != volume.as_ref().unwrap().key),
+                Step::CreateRecycler(NewRecycler { key: pod, body, has_failed: _ }) => {
+                    let (volume, mut json) = (volume.as_ref().unwrap().key.clone(), body.clone());
+                    assert!(self.recyclers.iter().all(|other| key(other) != *pod), "{pod} exists");
+                    self.emptied.push(volume.name().to_owned());
+                    let uid = uid(&format!("{pod} {}", self.emptied.len()));
+                    json["metadata"]["uid"] = json!(uid);
+                    let succeeds = || json!({ "phase": "Succeeded" });
+                    json["status"] = if self.ends.is_empty() { succeeds() } else { self.ends.remove(0) };
+                    self.recyclers.push(json);
+                    self.own.push((volume, PodId { key: pod.clone(), uid }));
+                }
+                Step::EndRecycler(PodId { key: _, uid }) => {
+                    self.recyclers.retain(|pod| pod["metadata"]["uid"] != json!(uid));
+                    self.own.retain(|(_, pod)| pod.uid != *uid);
+                }
+                Step::Relay { event, tell } => {
+                    self.pod_events.retain(|relayed| relayed.json()["metadata"]["uid"] != json!(event));
+                    self.events.push(format!("{} {}: {}", tell.kind.as_str(), tell.reason, tell.message));
+                }
+                Step::CountFailure(operation) => self.failures.push(operation.as_str()),
                 Step::RemoveFolder(_) | Step::SyncClaim(_) => {}
             }
         }
@@ -349,6 +396,8 @@ pub(crate) enum SyncOf {
     /// A claim whose sync fails.
     FailingClaim,
     Volume,
+    /// A volume for which pods are made that end so, until one of them has ended that is the last one.
+    Recycled(&'static [Result<(), &'static str>]),
     /// All, until nothing changes.
     All,
 }
@@ -395,6 +444,21 @@ impl Row {
                         break;
                     }
                 }
+            }
+            SyncOf::Recycled(ends) => {
+                let at = key(volumes.0[0].json());
+                world.ends = ends
+                    .iter()
+                    .map(|end| match end {
+                        Ok(()) => json!({ "phase": "Succeeded" }),
+                        Err(why) => json!({ "phase": "Failed", "message": why }),
+                    })
+                    .collect();
+                while world.emptied.len() < ends.len() || !world.own.is_empty() {
+                    let plan = world.plan_volume(&at);
+                    assert!(world.apply(&plan), "{name}: {plan}");
+                }
+                assert_eq!(world.recyclers.len(), 0, "{name}");
             }
             SyncOf::All => world.settle(),
         }

@@ -8,3 +8,4 @@ mod fit;
 mod fixtures;
 mod properties;
 mod reclaim;
+mod recycle;

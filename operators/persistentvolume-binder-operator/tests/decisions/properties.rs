@@ -176,6 +176,24 @@ proptest! {
     }
 
     #[test]
+    fn a_volume_to_be_recycled_is_emptied_before_another_claim_gets_it(world in any_world()) {
+        let mut after = world.clone();
+        after.settle();
+        for volume in &world.volumes {
+            let name = volume["metadata"]["name"].as_str().unwrap();
+            let (before, Some(now)) = (volume_in(&world, name).unwrap(), volume_in(&after, name)) else { continue };
+            let reference = before.spec.claim_ref.as_ref().filter(|reference| reference.uid.is_some());
+            let Some(reference) = reference else { continue };
+            let is_there = world.claims.iter().any(|claim| claim["metadata"]["uid"] == json!(reference.uid));
+            let is_given_away = now.spec.claim_ref.as_ref() != Some(reference);
+            if before.spec.reclaim_policy == "Recycle" && !is_there && is_given_away {
+                prop_assert!(after.emptied.iter().any(|emptied| emptied == name), "{name} of {:?}", after.emptied);
+            }
+        }
+        prop_assert!(after.recyclers.is_empty() && after.own.is_empty());
+    }
+
+    #[test]
     fn planning_again_after_applying_changes_nothing(world in any_world()) {
         let mut settled = world;
         settled.settle();

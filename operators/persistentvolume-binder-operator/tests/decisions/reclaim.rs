@@ -1,11 +1,11 @@
-//! Reclaims. Upstream: `delete_test.go` and `recycle_test.go`.
+//! Volumes that are deleted, or left to others. Upstream: `delete_test.go`.
 
-use serde_json::json;
-use shared::testing::ObjectBuilder;
+use serde_json::{Value, json};
+use shared::api::object::Key;
 
 use super::fixtures::{
-    BOUND_BY_CONTROLLER, IN_TREE_FINALIZER, MIGRATED_TO, NOT_CACHED, PROVISIONED_BY, SyncOf, annotated, claim,
-    csi_volume, finalized, on_host, row, saying, terminating, volume,
+    BOUND_BY_CONTROLLER, IN_TREE_FINALIZER, MIGRATED_TO, NOT_CACHED, PROVISIONED_BY, SyncOf, World, annotated, claim,
+    csi_volume, finalized, on_host, row, saying, terminating, volume, volume_in,
 };
 
 /// Upstream: `TestDeleteSync`.
@@ -193,87 +193,6 @@ fn deletions_are_upstreams() {
         row.check(&classes, &pods);
     }
 }
-/// Upstream: `TestRecycleSync`.
-#[test]
-#[expect(clippy::too_many_lines, reason = "it is a table")]
-fn what_keeps_a_volume_from_being_recycled_is_upstreams() {
-    let classes = [];
-    let pods = [using("runningPod", "runningClaim"), using("pendingPod", "pendingClaim")];
-    let rows = [
-        row(
-            "6-3 - plugin not found",
-            SyncOf::Volume,
-            (
-                volume("volume6-3", "1Gi", "uid6-3", "claim6-3", "Bound", "Recycle", "", &[]),
-                saying(
-                    "No recycler plugin found for the volume!",
-                    volume("volume6-3", "1Gi", "uid6-3", "claim6-3", "Failed", "Recycle", "", &[]),
-                ),
-            ),
-            (Vec::new(), Vec::new()),
-            &["Warning VolumeFailedRecycle"],
-        ),
-        row(
-            "6-10 - unknown reclaim policy",
-            SyncOf::Volume,
-            (
-                volume("volume6-10", "1Gi", "uid6-10", "claim6-10", "Bound", "Unknown", "", &[]),
-                saying(
-                    "Volume has unrecognized PersistentVolumeReclaimPolicy",
-                    volume("volume6-10", "1Gi", "uid6-10", "claim6-10", "Failed", "Unknown", "", &[]),
-                ),
-            ),
-            (Vec::new(), Vec::new()),
-            &["Warning VolumeUnknownReclaimPolicy"],
-        ),
-        row(
-            "6-11 - used by running pod",
-            SyncOf::Volume,
-            (
-                volume("volume6-11", "1Gi", "uid6-11", "runningClaim", "Bound", "Recycle", "", &[BOUND_BY_CONTROLLER]),
-                volume(
-                    "volume6-11",
-                    "1Gi",
-                    "uid6-11",
-                    "runningClaim",
-                    "Released",
-                    "Recycle",
-                    "",
-                    &[BOUND_BY_CONTROLLER],
-                ),
-            ),
-            (Vec::new(), Vec::new()),
-            &["Normal VolumeFailedRecycle"],
-        ),
-        row(
-            "6-12 - used by pending pod",
-            SyncOf::Volume,
-            (
-                volume("volume6-12", "1Gi", "uid6-12", "pendingClaim", "Bound", "Recycle", "", &[BOUND_BY_CONTROLLER]),
-                volume(
-                    "volume6-12",
-                    "1Gi",
-                    "uid6-12",
-                    "pendingClaim",
-                    "Released",
-                    "Recycle",
-                    "",
-                    &[BOUND_BY_CONTROLLER],
-                ),
-            ),
-            (Vec::new(), Vec::new()),
-            &["Normal VolumeFailedRecycle"],
-        ),
-    ];
-    for row in rows {
-        row.check(&classes, &pods);
-    }
-}
-
-fn using(pod: &str, claim: &str) -> ObjectBuilder {
-    let volumes = json!([{ "name": "vol1", "persistentVolumeClaim": { "claimName": claim } }]);
-    shared::testing::pod(pod).set(&["spec", "volumes"], volumes)
-}
 
 /// Upstream: 8-10-1 and 8-12 of `TestDeleteSync`.
 #[test]
@@ -307,5 +226,27 @@ fn a_volume_whose_claim_the_cache_lacks_is_not_reclaimed() {
         let claim = || claim("claim8-7", "uid8-7", "10Gi", "volume8-7", "Bound", None, &[NOT_CACHED]);
         let volumes = (volume("Released"), volume("Bound"));
         row("8-7 - bound before deleting", SyncOf::Volume, volumes, (claim(), claim()), &[]).check(&[], &[]);
+    }
+}
+
+/// Upstream: `deleteVolumeOperation`, and `Delete`, `pkg/volume/hostpath/host_path.go`.
+#[test]
+fn a_plugin_that_refuses_to_delete_a_volume_counts_as_failed_and_a_missing_one_does_not() {
+    let volume = || volume("a", "1Gi", "b", "b", "Released", "Delete", "", &[]);
+    let elsewhere = volume()[0].clone().set(&["spec", "gcePersistentDisk"], Value::Null);
+    let elsewhere = elsewhere.set(&["spec", "hostPath"], json!({ "path": "/data" }));
+    let named = annotated(PROVISIONED_BY, "kubernetes.io/host-path", volume());
+    for (volume, expected) in
+        [(elsewhere, &["delete"][..]), (named[0].clone(), &["delete"]), (volume()[0].clone(), &[])]
+    {
+        let mut world = World::of(&[volume], &[], &[]);
+        let plan = world.plan_volume(&Key::new("", "a"));
+        world.apply(&plan);
+        // The finalizers of the second one are written first.
+        let plan = world.plan_volume(&Key::new("", "a"));
+        world.apply(&plan);
+        world.failures.dedup();
+        assert_eq!(world.failures, expected, "{plan}");
+        assert_eq!(*volume_in(&world, "a").unwrap().phase(), "Failed");
     }
 }

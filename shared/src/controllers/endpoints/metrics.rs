@@ -2,43 +2,14 @@
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/metrics`, `pkg/controller/endpointslicemirroring/metrics`.
 
-use std::fmt;
-
-use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::{MetricType, TypedMetric};
 
-use crate::process::metrics::Metrics;
+use crate::process::metrics::{BareCounter, Metrics};
 
 pub mod operations {
     pub const CREATE: &str = "create";
     pub const UPDATE: &str = "update";
     pub const DELETE: &str = "delete";
-}
-
-/// A counter whose name has no `_total`, as upstream's. OpenMetrics requires that suffix, so its type is unknown.
-#[derive(Clone, Debug, Default)]
-pub struct BareCounter(Counter);
-
-impl BareCounter {
-    pub fn inc(&self) {
-        self.0.inc();
-    }
-}
-
-impl TypedMetric for BareCounter {
-    const TYPE: MetricType = MetricType::Unknown;
-}
-
-impl EncodeMetric for BareCounter {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        encoder.encode_gauge(&self.0.get())
-    }
-
-    fn metric_type(&self) -> MetricType {
-        Self::TYPE
-    }
 }
 
 /// The number of writes of slices by operation; cheap to clone.

@@ -229,6 +229,13 @@ impl Setup {
         self.watch_on_demand(informer, &[(need, Extent::Nodes)]);
     }
 
+    /// As [`Self::watch_while`], for each object that needs it ([`Informer::need_by_name`]) only what a field selector
+    /// selects: `start` with the object's name at its end. Where these objects are many, all of the resource. The key of
+    /// such an object waits for what is its own; keys with a namespace wait for nothing.
+    pub fn watch_selected<T: Object>(&mut self, informer: Informer<T>, need: &Need, start: &'static str) {
+        self.watch_on_demand(informer, &[(need, Extent::Selected(start))]);
+    }
+
     /// Follows all of a resource while the apiserver serves it, which few clusters turn on.
     pub fn watch_while_served<T: Kind>(&mut self, informer: Informer<T>) {
         let (need, mut held) = (Need::default(), None);

@@ -271,6 +271,7 @@ pub(crate) static CONTAINER_PORT: Table = table("ContainerPort", &[
 pub(crate) static POD_STATUS: Table = table("PodStatus", &[
     omitted(1, "phase", Kind::Text),
     field(2, "conditions", Kind::List(&Kind::Message(&POD_CONDITION))),
+    omitted(3, "message", Kind::Text),
     omitted(4, "reason", Kind::Text),
     omitted(6, "podIP", Kind::Text),
     field(7, "startTime", Kind::Time),

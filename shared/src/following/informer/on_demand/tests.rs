@@ -251,6 +251,32 @@ fn the_pods_of_single_nodes_are_followed_and_of_many_nodes_all_that_have_one() {
 }
 
 #[test]
+fn what_is_selected_by_a_name_keeps_only_the_key_of_that_name_waiting() {
+    test(async {
+        let (scene, mut asked) = (Scene::new(Extent::Selected("metadata.name=of-")), 0);
+        for key in ["a/of-1", "b/of-2"] {
+            scene.server.add(&pod_at(key));
+        }
+        let waits = |name: &str| scene.consistency.behind(&Key::new("", name)).is_some();
+        let refused = scene.server.on("list", "pods").answer(500, "InternalError", "no").once();
+        let first = scene.need.hold("1");
+        assert_eq!(scene.asked(&mut asked).await, ["list pods"]);
+        assert_eq!(refused.count(), 1);
+        assert!(waits("1") && !waits("2") && !scene.waits("a"));
+        let listed = scene.consistency.behind(&Key::new("", "1")).expect("nothing is listed");
+        timeout(Duration::from_mins(1), listed.caught_up()).await.expect("it is listed in time");
+        assert_eq!(scene.pods(), ["a/of-1"]);
+
+        let many: Vec<Needed> = (0..16).map(|n| scene.need.hold(&format!("n{n}"))).collect();
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(scene.pods(), ["a/1", "a/of-1", "b/1", "b/2", "b/of-2"], "one watch of all has taken over");
+        drop((many, first));
+        sleep(LINGER + Duration::from_secs(1)).await;
+        assert_eq!(scene.demand.collections().len(), 0);
+    });
+}
+
+#[test]
 fn nodes_are_counted_by_their_names() {
     let need = Need::default();
     let pod: Arc<Pod> = pod_at("a/1").build();

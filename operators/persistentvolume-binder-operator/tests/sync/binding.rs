@@ -1,6 +1,4 @@
-//! The operator as it is, against an apiserver in the test's process: its informers, its syncs, its writes.
-
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+//! Claims are bound, volumes reclaimed, and what is behind or lost harms nothing.
 
 use std::time::Duration;
 
@@ -10,51 +8,14 @@ use serde_json::{Value, json};
 use shared::testing::apiserver::Server;
 use shared::testing::on_demand::is_followed_only_while_needed;
 use shared::testing::running::Step::{Do, Pass};
-use shared::testing::running::{Running, start_at_rest, survives_kills, test};
-use shared::testing::{ObjectBuilder, object, pod};
+use shared::testing::running::{Running, survives_kills, test};
 
-const CLAIMS: &str = "persistentvolumeclaims";
-const VOLUMES: &str = "persistentvolumes";
+use crate::world::{CLAIMS, DATA, VOLUMES, at, claim, class, of_class, phases, start, volume};
+
 const CLASSES: &str = "storageclasses";
 const BIND_VOLUME: &str = "patch persistentvolumes ";
 const DELETE: &str = "delete persistentvolumes";
-const DATA: &str = "default/data";
 const PATH: &str = "/api/v1/namespaces/default/persistentvolumeclaims/data";
-
-fn claim(name: &str, size: &str) -> ObjectBuilder {
-    let spec = json!({ "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": size } } });
-    object("v1", "PersistentVolumeClaim", name).set(&["spec"], spec).phase("Pending")
-}
-
-fn of_class(object: ObjectBuilder, class: &str) -> ObjectBuilder {
-    object.set(&["spec", "storageClassName"], class)
-}
-
-fn volume(name: &str, size: &str, policy: &str) -> ObjectBuilder {
-    let spec = json!({
-        "accessModes": ["ReadWriteOnce"], "capacity": { "storage": size }, "persistentVolumeReclaimPolicy": policy,
-        "hostPath": { "path": format!("/tmp/persistentvolume-binder-operator/{name}") },
-    });
-    object("v1", "PersistentVolume", name).namespace("").set(&["spec"], spec)
-}
-
-fn class(name: &str, mode: &str) -> ObjectBuilder {
-    let class = object("storage.k8s.io/v1", "StorageClass", name).namespace("");
-    class.set(&["provisioner"], "csi.example.com").set(&["volumeBindingMode"], mode)
-}
-
-async fn start(server: &Server) -> Running {
-    start_at_rest::<PersistentVolumeBinderOperator>(server, &[]).await
-}
-
-fn at(server: &Server, resource: &str, key: &str, path: &str) -> Value {
-    server.get(resource, key).unwrap().pointer(path).cloned().unwrap_or_default()
-}
-
-/// The phases of a claim and of a volume.
-fn phases(server: &Server, claim: &str, volume: &str) -> (Value, Value) {
-    (at(server, CLAIMS, claim, "/status/phase"), at(server, VOLUMES, volume, "/status/phase"))
-}
 
 /// No volume names a claim that names another one, and no two claims name one volume.
 fn assert_each_has_its_own(server: &Server) {
@@ -339,27 +300,6 @@ fn a_deleted_volume_loses_its_finalizer_and_is_for_its_version() {
         server.delete(CLAIMS, DATA);
         running.pass(Duration::from_secs(30)).await;
         assert_eq!((server.keys(VOLUMES), server.count(DELETE)), (Vec::new(), 1));
-    });
-}
-
-#[test]
-fn a_volume_that_pods_use_is_not_given_up_before_they_end() {
-    test(async {
-        let server = Server::new();
-        server.add(&volume("small", "1Gi", "Recycle").phase("Available"));
-        server.add(&claim("data", "1Gi"));
-        let volumes = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
-        server.add(&pod("web").set(&["spec", "volumes"], volumes));
-        let running = start(&server).await;
-        server.delete(CLAIMS, DATA);
-        running.pass(Duration::from_secs(5)).await;
-        assert_eq!(at(&server, VOLUMES, "small", "/status/phase"), "Released");
-        let used = "Normal VolumeFailedRecycle: Volume is used by pods: default/web";
-        assert!(server.events().iter().any(|event| event.contains(used)), "{:?}", server.events());
-        server.change("pods", "default/web", |pod| pod["status"]["phase"] = json!("Succeeded"));
-        running.pass(Duration::from_secs(60)).await;
-        assert_eq!(at(&server, VOLUMES, "small", "/status/phase"), "Failed");
-        assert_eq!(at(&server, VOLUMES, "small", "/status/message"), "No recycler plugin found for the volume!");
     });
 }
 
