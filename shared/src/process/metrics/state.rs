@@ -94,7 +94,8 @@ impl Collector for State {
         let silent =
             resources.iter().filter_map(|(resource, informers)| Some((*resource, seconds(informers.silence?))));
         let help = "Seconds since the apiserver last sent an event, a bookmark or a part of a list of the resource; of \
-                    several watches the longest. An apiserver sends a bookmark about every minute";
+                    several watches the longest. An apiserver sends a bookmark about every minute, but may begin with \
+                    it ten minutes after its start";
         family(&mut encoder, ("informer_silence_seconds", help, "resource"), silent)?;
         let panics = controllers.values().flat_map(|sources| &sources.panics);
         let panics = panics.map(|(name, panics)| (*name, ConstCounter::new(count(panics))));
