@@ -66,6 +66,9 @@ SUITE_PROGRAMS := etcd kube-apiserver kube-scheduler kwok kubectl helm kube-cont
 UNFOLLOWED := $(wildcard e2e/tests/suite/privilege/*.rs) fuzz/src/main.rs
 EDITION    := $(shell sed -n 's/^edition = "\(.*\)"/\1/p' Cargo.toml)
 
+# The same for the pictures of dashboards.
+PICTURED_PROGRAMS := etcd kube-apiserver kube-scheduler kwok prometheus promtool
+
 # Each mostly waits. With two at a time, two cores are idle two fifths of the time.
 TESTS_AT_A_TIME := --test-threads 3
 
@@ -93,6 +96,11 @@ run: needs build-tools ## A local cluster with all controllers in one process, a
 	@echo "Building the operators and a local cluster's programs. The first time this takes several minutes."
 	@$(side-by-side) build-programs build-e2e
 	$(DEBUG)/e2e run $(RUN)
+
+.PHONY: pictures
+pictures: needs build-tools ## The pictures of dashboards in docs/dashboards, of all operators at work for some minutes; PICTURES=--minutes=2 for fewer
+	@$(side-by-side) build-programs build-e2e PROGRAMS_OF_UPSTREAM="$(PICTURED_PROGRAMS)"
+	$(DEBUG)/e2e pictures docs/dashboards $(PICTURES)
 
 .PHONY: bench
 bench: build build-bench ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services, garbage, sets, nodes, identity, quota, storage, devices, clouds or all for other steps

@@ -1,7 +1,8 @@
 //! The local cluster and what tests need around it.
 //!
 //! In reading order: the crate [`tools`] finds the programs, [`cluster`] runs them, [`operator`] runs operators against it,
-//! [`proxy`] stands between an operator and the apiserver and breaks things, [`cloud`] is a cloud that breaks when it is told.
+//! [`proxy`] stands between an operator and the apiserver and breaks things, [`cloud`] is a cloud that breaks when it is told,
+//! [`dashboard`] draws what [`prometheus`] has seen of operators.
 //! Left out: anything about what an operator does, and what its tests are written with. That is in `tests/`, and this crate
 //! knows no operator.
 
@@ -9,6 +10,7 @@ pub mod apply;
 pub mod audit_log;
 pub mod cloud;
 pub mod cluster;
+pub mod dashboard;
 mod folder;
 pub mod guard;
 pub mod helm;

@@ -1,7 +1,8 @@
-//! The command line of the local cluster: `run` shows the operators at work, `cluster` is only the cluster, and `cloud` is a
-//! cloud for a cluster.
+//! The command line of the local cluster: `run` shows the operators at work, `cluster` is only the cluster, `cloud` is a
+//! cloud for a cluster, and `pictures` writes what the dashboards show.
 //! Left out: building the operators. `make run` does that first.
 
+mod pictures;
 mod run;
 
 use std::path::PathBuf;
@@ -42,6 +43,8 @@ enum Command {
         /// The Unix socket to serve on.
         socket: PathBuf,
     },
+    /// A cluster with all operators at work for some minutes, and pictures of the dashboards that show it.
+    Pictures(pictures::PicturesFlags),
 }
 
 #[tokio::main]
@@ -60,6 +63,7 @@ async fn execute(command: Command) -> Result<()> {
         Command::Run(flags) => run::run(&flags).await,
         Command::Cluster { nodes, controllers } => cluster(nodes, controllers).await,
         Command::Cloud { file, socket } => cloud::serve(file, &socket).await,
+        Command::Pictures(flags) => pictures::record(&flags).await,
     }
 }
 

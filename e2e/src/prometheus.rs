@@ -11,6 +11,7 @@ use tokio::process::Command;
 use tools::Tool;
 
 use crate::cluster::Cluster;
+use crate::dashboard::Time;
 use crate::kubectl::printed;
 use crate::operator::Operator;
 use crate::ports::free_port;
@@ -64,9 +65,19 @@ impl Cluster {
 impl Prometheus {
     /// The values of an expression now, with their labels.
     pub async fn query(&self, expression: &str) -> Result<Vec<Value>> {
-        let printed = promtool(["query", "--format=json", "instant", &self.url, expression]).await?;
-        serde_json::from_str(&printed).with_context(|| format!("read the answer of promtool: {printed}"))
+        answer(&promtool(["query", "--format=json", "instant", &self.url, expression]).await?)
     }
+
+    /// The values of an expression over time.
+    pub async fn query_range(&self, expression: &str, Time { start, end, step }: Time) -> Result<Vec<Value>> {
+        let time = [format!("--start={start}"), format!("--end={end}"), format!("--step={step}s")];
+        let args = ["query", "--format=json", "range", &self.url, expression].map(str::to_owned);
+        answer(&promtool(args.into_iter().chain(time)).await?)
+    }
+}
+
+fn answer(printed: &str) -> Result<Vec<Value>> {
+    serde_json::from_str(printed).with_context(|| format!("read the answer of promtool: {printed}"))
 }
 
 /// Runs promtool; what it prints, or an error with what it complains about.

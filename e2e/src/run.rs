@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 use tools::Tool;
 
-const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
+pub(crate) const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
 const REPLICAS: i32 = 20;
 const ROLLOUT_DEADLINE: Duration = Duration::from_secs(120);
 
@@ -46,7 +46,7 @@ pub(crate) async fn run(flags: &RunFlags) -> Result<()> {
         let names = if flags.each { operator::all()? } else { flags.operators.clone() };
         cluster = Cluster::start_with(beside(&names, flags), &mut progress).await?;
         progress.show_live("starting the operators");
-        operators = start(&cluster, &names, &program).await?;
+        operators = start(&cluster, &names, &program, &[]).await?;
         what = names.join(", ");
     } else {
         cluster = Cluster::start_with(one_process(program, flags.nodes), &mut progress).await?;
@@ -88,7 +88,7 @@ pub(crate) async fn stay(cluster: &Cluster, operators: &mut [Operator]) -> Resul
 }
 
 /// The program of all operators, next to this one.
-fn program() -> Result<PathBuf> {
+pub(crate) fn program() -> Result<PathBuf> {
     let own = std::env::current_exe().context("find this program")?;
     let program = own.with_file_name(ALL_IN_ONE);
     if !program.is_file() {
@@ -97,10 +97,18 @@ fn program() -> Result<PathBuf> {
     Ok(program)
 }
 
-async fn start(cluster: &Cluster, names: &[String], program: &Path) -> Result<Vec<Operator>> {
+/// Starts these operators, some with a flag.
+pub(crate) async fn start(
+    cluster: &Cluster,
+    names: &[String],
+    program: &Path,
+    flags: &[(&str, &str)],
+) -> Result<Vec<Operator>> {
     try_join_all(names.iter().map(async |name| {
         let account = cluster.install(&Path::new(MANIFESTS).join(name)).await?;
-        let mut operator = cluster.start_operator(&OperatorSpec::new(name, program, &account)).await?;
+        let mut spec = OperatorSpec::new(name, program, &account);
+        spec.flags.extend(flags.iter().filter(|(of, _)| of == name).map(|(_, flag)| (*flag).to_owned()));
+        let mut operator = cluster.start_operator(&spec).await?;
         operator.wait_ready().await?;
         Ok(operator)
     }))
@@ -148,7 +156,7 @@ async fn roll_out(cluster: &Cluster, progress: &mut Progress) -> Result<()> {
 }
 
 /// A pod is admitted only once its namespace has a service account.
-async fn wait_default_account(client: &Client) -> Result<()> {
+pub(crate) async fn wait_default_account(client: &Client) -> Result<()> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
     let end = Instant::now() + ROLLOUT_DEADLINE;
     while accounts.get_opt("default").await.context("look for the default service account")?.is_none() {

@@ -7,7 +7,7 @@ mod bodies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind, ObjectReference};
 use shared::api::owner::Claim;
@@ -247,7 +247,7 @@ impl Writer {
             // No event will tell of it.
             self.expectations.deletion_observed(set, uid);
         }
-        deleted.map(drop).map_err(|error| anyhow!("unable to delete pods: {error}"))
+        deleted.map(drop).context("unable to delete pods")
     }
 
     /// Deletes revisions, up to the first failure.

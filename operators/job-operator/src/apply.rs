@@ -50,7 +50,7 @@ pub struct Outcome {
     /// When to sync again at the latest, and the purpose.
     pub wake: Option<(Duration, &'static str)>,
     /// The first failure of a creation or deletion. The second stage follows all the same.
-    pub failure: Option<String>,
+    pub failure: Option<anyhow::Error>,
     /// The error of a claim. Nothing else was executed then.
     pub error: Option<anyhow::Error>,
 }
@@ -110,7 +110,7 @@ impl Writer {
     fn leave(&self, job: &Job, reason: Reason) -> Outcome {
         let key = &job.metadata.key;
         match reason {
-            Reason::InvalidTemplate { error } => return self.invalid_template(job, &error),
+            Reason::InvalidTemplate { error } => return self.invalid_template(job, error),
             Reason::Finished { condition: _, reason: _ } => self.forget(key),
             Reason::UnknownCompletionMode { mode: _ } => {
                 let message = "Skipped Job sync because completion mode is unknown".to_owned();
@@ -134,7 +134,7 @@ impl Writer {
     async fn create_pods(&self, job: &Job, new: &[NewPod]) -> Outcome {
         let pods = match NewPods::of(job) {
             Ok(pods) => pods,
-            Err(invalid) => return self.invalid_template(job, &invalid),
+            Err(invalid) => return self.invalid_template(job, invalid),
         };
         let key = &job.metadata.key;
         self.expectations.expect(key, new.len(), [], self.ctx.now());
@@ -143,13 +143,13 @@ impl Writer {
         let started = slow_start(new.len(), job.spec.template.bytes(), create).await;
         self.expectations.creations_observed(key, started.skipped);
         let created = started.succeeded.iter().filter(|created| **created).count();
-        let failure = started.failed.first().map(ToString::to_string);
+        let failure = started.failed.into_iter().next().map(Into::into);
         Outcome { executed: Executed { created, ..Executed::default() }, failure, ..Outcome::default() }
     }
 
-    fn invalid_template(&self, job: &Job, invalid: &InvalidTemplate) -> Outcome {
+    fn invalid_template(&self, job: &Job, invalid: InvalidTemplate) -> Outcome {
         self.warn(job, FAILED_CREATE, format!("Error creating: {invalid}"));
-        Outcome { failure: Some(invalid.to_string()), ..Outcome::default() }
+        Outcome { failure: Some(invalid.into()), ..Outcome::default() }
     }
 
     async fn create_pod(&self, job: &Job, about: &ObjectReference, body: Bytes) -> Result<bool, ApiError> {
@@ -355,7 +355,7 @@ fn deleted(deletions: Vec<(Uid, Result<bool, ApiError>)>) -> Outcome {
                 outcome.executed.deleted.insert(uid);
             }
             Err(error) => {
-                outcome.failure.get_or_insert_with(|| format!("unable to delete pods: {error}"));
+                outcome.failure.get_or_insert_with(|| anyhow::Error::from(error).context("unable to delete pods"));
             }
         }
     }

@@ -198,7 +198,7 @@ impl JobController {
 /// The error of a sync, or when to sync the Job again.
 fn requeue(outcome: Outcome) -> anyhow::Result<Requeue> {
     let Outcome { executed: _, wake, failure, error } = outcome;
-    match error.or_else(|| failure.map(anyhow::Error::msg)) {
+    match error.or(failure) {
         Some(error) => Err(error),
         None => Ok(Requeue::earliest([wake])),
     }

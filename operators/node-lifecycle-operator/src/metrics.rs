@@ -65,6 +65,10 @@ impl NodeMetrics {
         metrics.register(EVICTIONS, EVICTIONS_HELP, evictions);
         metrics.register(ONE, ONE_HELP, one);
         metrics.register(ALL, ALL_HELP, all);
+        // The first gap is an increase only if the counter was there before.
+        for why in Gap::NAMES {
+            drop(gaps.get_or_create_owned(&[("why", why)]));
+        }
         metrics.register(GAPS, GAPS_HELP, gaps);
         own
     }
@@ -132,6 +136,8 @@ mod tests {
             "node_collector_unhealthy_nodes_in_zone{zone=\"z\"} 1\n",
             "node_collector_evictions_total{zone=\"z\"} 1\n",
             "node_lifecycle_gaps_total{why=\"notFollowed\"} 1\n",
+            "node_lifecycle_gaps_total{why=\"wasNotFollowed\"} 0\n",
+            "node_lifecycle_gaps_total{why=\"paused\"} 0\n",
             "node_collector_update_node_health_duration_seconds_bucket{le=\"0.004\"} 1\n",
         ] {
             assert!(text.contains(line), "{line}{text}");

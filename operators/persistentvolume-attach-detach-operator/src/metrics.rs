@@ -33,15 +33,24 @@ impl DetachMetrics {
             "Number of times the A/D Controller performed a forced detach",
             forced.clone(),
         );
-        Self(forced)
+        let own = Self(forced);
+        // The first detach by force is an increase only if the counter was there before.
+        for reason in [Forced::Timeout, Forced::OutOfService] {
+            drop(own.of(reason));
+        }
+        own
     }
 
     pub(crate) fn forced(&self, forced: Forced) {
+        self.of(forced).inc();
+    }
+
+    fn of(&self, forced: Forced) -> Counter {
         let reason = match forced {
             Forced::Timeout => "timeout",
             Forced::OutOfService => "out-of-service",
         };
-        self.0.get_or_create(&[("reason", reason)]).inc();
+        self.0.get_or_create_owned(&[("reason", reason)])
     }
 }
 
@@ -120,14 +129,18 @@ mod tests {
     fn names_and_labels_are_upstreams() {
         let registry = Metrics::new("persistentvolume-attach-detach-operator");
         let metrics = DetachMetrics::register(&registry);
+        let check = |timeouts: u32, out_of_service: u32| {
+            let text = registry.to_text();
+            for (reason, number) in [("timeout", timeouts), ("out-of-service", out_of_service)] {
+                let line = format!("{FORCED_DETACHES}_total{{reason=\"{reason}\"}} {number}\n");
+                assert!(text.contains(&line), "{line}{text}");
+            }
+        };
+        check(0, 0);
         metrics.forced(Forced::Timeout);
         metrics.forced(Forced::OutOfService);
         metrics.forced(Forced::OutOfService);
-        let text = registry.to_text();
-        for (reason, number) in [("timeout", 1), ("out-of-service", 2)] {
-            let line = format!("{FORCED_DETACHES}_total{{reason=\"{reason}\"}} {number}\n");
-            assert!(text.contains(&line), "{line}{text}");
-        }
+        check(1, 2);
     }
 
     /// Upstream: `TestVolumesInUseMetricCollection`.

@@ -45,6 +45,9 @@ const LAG_PERIOD: Duration = Duration::from_secs(5);
 /// One label: upstream's `name`, or `resource`, which only the operators have.
 type Label = [(&'static str, &'static str); 1];
 
+/// The queue of a sync that failed, and why it did.
+type ErrorLabels = [(&'static str, &'static str); 2];
+
 /// All metrics of a process, and the part of one controller in them; cheap to clone.
 #[derive(Clone)]
 pub struct Metrics {
@@ -123,6 +126,8 @@ impl Metrics {
             waited: families.queue_waited.get_or_create_owned(&label),
             worked: families.queue_worked.get_or_create_owned(&label),
             wrote: families.event_to_write.get_or_create_owned(&label),
+            errors: families.sync_errors.clone(),
+            name,
         }
     }
 
@@ -304,6 +309,7 @@ struct Families {
     events: Family<Label, Counter>,
     event_to_write: Family<Label, Histogram, Buckets>,
     event_loop_lag: Family<Label, Histogram, Buckets>,
+    sync_errors: Family<ErrorLabels, Counter>,
 }
 
 impl Default for Families {
@@ -321,6 +327,7 @@ impl Default for Families {
             events: Family::default(),
             event_to_write: Family::new_with_constructor(EVENT_TO_WRITE_BUCKETS),
             event_loop_lag: Family::new_with_constructor(LAG_BUCKETS),
+            sync_errors: Family::default(),
         }
     }
 }
@@ -340,6 +347,7 @@ impl Families {
             events,
             event_to_write,
             event_loop_lag,
+            sync_errors,
         } = self;
         registry.register("workqueue_adds", "Total number of adds handled by workqueue", queue_adds.clone());
         registry.register("workqueue_depth", "Current depth of workqueue", queue_depth.clone());
@@ -366,6 +374,10 @@ impl Families {
         registry.register("event_to_write_duration_seconds", help, event_to_write.clone());
         let help = "How much later in seconds than it was due a timer of the operator's event loop fired";
         registry.register("event_loop_lag_seconds", help, event_loop_lag.clone());
+        let help = "Number of syncs that failed, by workqueue and reason: the apiserver's word for the refused request, \
+                    Connection or Timeout (no answer), Unreadable (an answer), NotWritten (the Lease had expired), \
+                    Panic, or Other";
+        registry.register("sync_errors", help, sync_errors.clone());
     }
 }
 
@@ -376,6 +388,8 @@ pub struct QueueMetrics {
     waited: Histogram,
     worked: Histogram,
     wrote: Histogram,
+    errors: Family<ErrorLabels, Counter>,
+    name: &'static str,
 }
 
 impl Observer for QueueMetrics {
@@ -397,6 +411,10 @@ impl Observer for QueueMetrics {
 
     fn retried(&self) {
         self.retries.inc();
+    }
+
+    fn failed(&self, reason: &'static str) {
+        self.errors.get_or_create(&[("name", self.name), ("reason", reason)]).inc();
     }
 
     fn wrote(&self, after: Duration) {

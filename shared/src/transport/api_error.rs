@@ -175,6 +175,17 @@ impl ApiError {
         self.status().map(|status| status.code)
     }
 
+    /// One word for the failure, of a bounded set: what the apiserver calls it, or why there is no answer.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Status(status) => REASONS.into_iter().find(|reason| *reason == status.reason).unwrap_or(OTHER_REASON),
+            Self::Transport { .. } => "Connection",
+            Self::Timeout { .. } => "Timeout",
+            Self::Decode { .. } | Self::TooLarge { .. } => "Unreadable",
+            Self::NotLeading | Self::Shadow => "NotWritten",
+        }
+    }
+
     fn has_reason(&self, reason: &str) -> bool {
         self.status().is_some_and(|status| status.reason == reason)
     }
@@ -278,6 +289,34 @@ impl Status {
     }
 }
 
+/// The reason of every failure that has none of its own.
+pub(crate) const OTHER_REASON: &str = "Other";
+
+/// The reasons that an apiserver gives. Another server may send any text, which must not become a label of a metric.
+///
+/// Upstream: `StatusReason`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+const REASONS: [&str; 19] = [
+    "Unauthorized",
+    "Forbidden",
+    "NotFound",
+    "AlreadyExists",
+    "Conflict",
+    "Gone",
+    "Invalid",
+    "ServerTimeout",
+    "StoreReadError",
+    "Timeout",
+    "TooManyRequests",
+    "BadRequest",
+    "MethodNotAllowed",
+    "NotAcceptable",
+    "RequestEntityTooLarge",
+    "UnsupportedMediaType",
+    "InternalError",
+    "Expired",
+    "ServiceUnavailable",
+];
+
 /// The first words of refusals by admission, which may have any code.
 ///
 /// Upstream: `ErrCallingWebhook`, staging/src/k8s.io/apiserver/pkg/util/webhook/error.go; `ToStatusErr`,
@@ -337,6 +376,21 @@ mod tests {
         let path = "/api/v1/pods?watch=1&timeoutSeconds=417".to_owned();
         let refused = ApiError::Transport { method: "GET".to_owned(), path, cause: "connection refused".to_owned() };
         assert_eq!(refused.without_query(), "GET /api/v1/pods: connection refused");
+    }
+
+    #[test]
+    fn the_reason_of_a_failure_is_one_of_few_words() {
+        assert_eq!(error(409, r#"{"code":409,"reason":"Conflict"}"#).reason(), "Conflict");
+        assert_eq!(error(503, r#"{"code":503,"reason":"ServiceUnavailable"}"#).reason(), "ServiceUnavailable");
+        assert_eq!(error(500, r#"{"code":500,"reason":"pod web-7f failed at 12:01"}"#).reason(), "Other");
+        assert_eq!(error(502, "Bad Gateway").reason(), "Other");
+        let (method, path) = ("GET".to_owned(), "/api".to_owned());
+        let broken = ApiError::Transport { method: method.clone(), path: path.clone(), cause: String::new() };
+        assert_eq!(broken.reason(), "Connection");
+        let late = ApiError::Timeout { method: method.clone(), path: path.clone(), limit: Duration::from_secs(30) };
+        assert_eq!(late.reason(), "Timeout");
+        assert_eq!(ApiError::TooLarge { method, path, limit: 1 }.reason(), "Unreadable");
+        assert_eq!(ApiError::NotLeading.reason(), "NotWritten");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod entry;
 mod look;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -67,6 +67,8 @@ pub trait Observer: Send + Sync {
     fn worked(&self, took: Duration);
     /// A key is retried after a failure.
     fn retried(&self);
+    /// A sync failed for this reason, which is one of a bounded set.
+    fn failed(&self, reason: &'static str);
     /// The first write of a sync was accepted, this long after the event that led to the sync.
     fn wrote(&self, after: Duration);
 }
@@ -98,8 +100,18 @@ struct Shared {
     backoff: Backoff,
     observer: Option<Box<dyn Observer>>,
     keeps_delays: AtomicBool,
+    held: AtomicUsize,
     state: Mutex<State>,
     wake: Notify,
+}
+
+/// A key that no worker syncs, although it was taken.
+pub(crate) struct Held(Arc<Shared>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.held.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,7 +151,8 @@ impl Queue {
     /// An empty queue; `name` is upstream's, as in the metrics.
     pub fn new(name: &'static str, backoff: Backoff, observer: Option<Box<dyn Observer>>) -> Self {
         let (state, wake, keeps_delays) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
-        Self { shared: Arc::new(Shared { name, backoff, observer, keeps_delays, state, wake }) }
+        let held = AtomicUsize::new(0);
+        Self { shared: Arc::new(Shared { name, backoff, observer, keeps_delays, held, state, wake }) }
     }
 
     /// Delays of this queue are times that have to pass, whatever happens meanwhile.
@@ -299,6 +312,21 @@ impl Queue {
 
     pub(crate) fn wrote(&self, after: Duration) {
         self.observe(|observer| observer.wrote(after));
+    }
+
+    pub(crate) fn failed(&self, reason: &'static str) {
+        self.observe(|observer| observer.failed(reason));
+    }
+
+    /// Counts a taken key as held until the result is dropped.
+    pub(crate) fn hold(&self) -> Held {
+        self.shared.held.fetch_add(1, Ordering::Relaxed);
+        Held(Arc::clone(&self.shared))
+    }
+
+    /// How many keys are held.
+    pub(crate) fn held(&self) -> usize {
+        self.shared.held.load(Ordering::Relaxed)
     }
 
     /// The keys being processed, and for how long: for `unfinished_work_seconds` and

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
-use crate::transport::api_error::ApiError;
+use crate::transport::api_error::{ApiError, OTHER_REASON};
 use crate::transport::clock::Clock;
 use crate::working::consistency::{Behind, Consistency};
 use crate::working::decisions::Decisions;
@@ -121,9 +121,10 @@ impl<C: Controller> Work<C> {
                 on_held(resource);
             }
         }
-        let queue = self.queue.clone();
+        let (queue, held) = (self.queue.clone(), self.queue.hold());
         tokio::spawn(async move {
             behind.caught_up().await;
+            drop(held);
             queue.finish(&key, Finish::Again);
         });
     }
@@ -143,12 +144,15 @@ impl<C: Controller> Work<C> {
             }
             Ok(Err(error)) => {
                 decisions.finish(key, Err(&format_args!("{error:#}")));
-                log(queue, key, attempt, &error);
+                let reason = reason(&error);
+                queue.failed(reason);
+                log(queue, key, attempt, reason, &error);
                 Finish::Retry
             }
             Err(_) => {
                 decisions.finish(key, Err(&"panicked"));
                 panics.fetch_add(1, Ordering::Relaxed);
+                queue.failed("Panic");
                 tracing::error!(queue = queue.name(), %key, attempt, "the sync panicked");
                 Finish::Retry
             }
@@ -157,29 +161,39 @@ impl<C: Controller> Work<C> {
     }
 }
 
-fn log(queue: &Queue, key: &Key, attempt: u32, error: &anyhow::Error) {
+fn log(queue: &Queue, key: &Key, attempt: u32, reason: &str, error: &anyhow::Error) {
     let queue = queue.name();
-    if is_conflict(error) {
+    if reason == "Conflict" {
         tracing::debug!(queue, %key, attempt, error = format!("{error:#}"), "sync met a newer version");
     } else {
         tracing::warn!(queue, %key, attempt, error = format!("{error:#}"), "sync failed");
     }
 }
 
-fn is_conflict(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<ApiError>().is_some_and(ApiError::is_conflict))
+/// Why the request failed that failed the sync. A sync can also fail without a request.
+fn reason(error: &anyhow::Error) -> &'static str {
+    error.chain().find_map(|cause| cause.downcast_ref::<ApiError>()).map_or(OTHER_REASON, ApiError::reason)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::intern::Text;
+    use crate::api::labels::Labels;
+    use crate::api::object::{ResourceVersion, Uid};
+    use crate::api::resource::PODS;
+    use crate::following::cache::Progress;
+    use crate::following::health::Health;
+    use crate::following::source::Follow;
+    use crate::transport::api_error::Status;
     use crate::transport::client::{Client, ClientOptions};
-    use crate::working::consistency::Watched;
-    use crate::working::queue::{Backoff, Cause};
+    use crate::working::consistency::{Watched, Write};
+    use crate::working::queue::{Backoff, Cause, Observer};
+    use anyhow::Context;
     use std::sync::Mutex;
-    use tokio::sync::Notify;
+    use tokio::sync::{Notify, watch};
 
-    /// Notes each sync; `sick` fails, `panics` panics, all others succeed.
+    /// Notes each sync; `sick` and `late` fail, `panics` panics, all others succeed.
     #[derive(Default)]
     struct Noting {
         synced: Mutex<Vec<String>>,
@@ -200,33 +214,105 @@ mod tests {
             self.more.notify_waiters();
             match key.name() {
                 "sick" => anyhow::bail!("no"),
+                "late" => {
+                    Err(ApiError::Status(Box::new(Status { reason: "Conflict".to_owned(), ..Status::default() })))
+                        .context("cannot write the status")
+                }
                 "panics" => panic!("on purpose"),
                 _ => Ok(Requeue::Done),
             }
         }
     }
 
-    fn nothing_written() -> Arc<Consistency> {
+    fn nothing_written(watched: Watched) -> Arc<Consistency> {
         let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
         let client = Client::new(&config, ClientOptions::default()).unwrap();
-        Arc::new(Consistency::new(client, Watched::default()))
+        Arc::new(Consistency::new(client, watched))
+    }
+
+    fn work(controller: &Arc<Noting>, queue: &Queue, consistency: Arc<Consistency>) -> Work<Noting> {
+        Queue::start(std::slice::from_ref(queue), || {});
+        Work {
+            controller: Arc::clone(controller),
+            queue: queue.clone(),
+            syncing: Syncing::default(),
+            consistency,
+            on_held: None,
+            decisions: Decisions::default(),
+            clock: Clock::system(),
+            panics: Arc::default(),
+        }
+    }
+
+    /// Notes why syncs fail.
+    #[derive(Clone, Default)]
+    struct Reasons(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Observer for Reasons {
+        fn added(&self) {}
+        fn depth(&self, _: usize) {}
+        fn dequeued(&self, _: Duration) {}
+        fn worked(&self, _: Duration) {}
+        fn retried(&self) {}
+        fn failed(&self, reason: &'static str) {
+            self.0.lock().unwrap().push(reason);
+        }
+        fn wrote(&self, _: Duration) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_queue_is_told_why_each_sync_failed() {
+        let reasons = Reasons::default();
+        let queue = Queue::new("test", Backoff::default(), Some(Box::new(reasons.clone())));
+        let controller = Arc::new(Noting::default());
+        let running = tokio::spawn(work(&controller, &queue, nothing_written(Watched::default())).run(1));
+        for (name, reason) in [("late", "Conflict"), ("sick", "Other"), ("panics", "Panic"), ("well", "Panic")] {
+            queue.add(&Key::new("ns", name), Cause::Event);
+            while !controller.synced.lock().unwrap().iter().any(|synced| synced == name) {
+                controller.more.notified().await;
+            }
+            tokio::task::yield_now().await;
+            assert_eq!(reasons.0.lock().unwrap().last(), Some(&reason), "after {name}");
+        }
+        queue.shut_down();
+        running.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_counts_as_held_until_the_cache_has_seen_its_write() {
+        let (queue, controller) = (Queue::new("test", Backoff::default(), None), Arc::new(Noting::default()));
+        let (progress, watched) = (watch::Sender::<Progress>::default(), Watched::default());
+        watched.add(Follow {
+            resource: PODS,
+            namespace: Text::default(),
+            field_selector: "".into(),
+            label_selector: "".into(),
+            progress: progress.subscribe(),
+            health: Arc::new(Health::new("pods".to_owned())),
+            version_of: Arc::new(|_| None),
+        });
+        let (key, consistency) = (Key::new("ns", "web"), nothing_written(watched));
+        let write = Write { object: &key, version: ResourceVersion(8), created_with: Some(&Labels::default()) };
+        consistency.record(&key, Uid::default(), &PODS, write);
+        let running = tokio::spawn(work(&controller, &queue, consistency).run(1));
+        queue.add(&key, Cause::Event);
+        while queue.held() == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(controller.synced.lock().unwrap().is_empty());
+        progress.send_modify(|progress| progress.resource_version = ResourceVersion(8));
+        controller.more.notified().await;
+        assert_eq!(queue.held(), 0);
+        queue.shut_down();
+        running.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_failing_and_a_panicking_key_are_retried_and_others_go_on() {
         let queue = Queue::new("test", Backoff::default(), None);
-        Queue::start(std::slice::from_ref(&queue), || {});
-        let (controller, panics) = (Arc::new(Noting::default()), Arc::new(AtomicU64::new(0)));
-        let work = Work {
-            controller: Arc::clone(&controller),
-            queue: queue.clone(),
-            syncing: Syncing::default(),
-            consistency: nothing_written(),
-            on_held: None,
-            decisions: Decisions::default(),
-            clock: Clock::system(),
-            panics: Arc::clone(&panics),
-        };
+        let controller = Arc::new(Noting::default());
+        let work = work(&controller, &queue, nothing_written(Watched::default()));
+        let panics = Arc::clone(&work.panics);
         let running = tokio::spawn(work.run(2));
         for name in ["sick", "panics", "well"] {
             queue.add(&Key::new("ns", name), Cause::Event);
@@ -235,8 +321,8 @@ mod tests {
         while count("sick") < 3 || count("panics") < 3 {
             controller.more.notified().await;
         }
-        queue.add(&Key::new("ns", "late"), Cause::Event);
-        while count("late") < 1 {
+        queue.add(&Key::new("ns", "more"), Cause::Event);
+        while count("more") < 1 {
             controller.more.notified().await;
         }
         queue.shut_down();

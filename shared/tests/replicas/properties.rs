@@ -1,6 +1,7 @@
 //! Properties of every owner with any pods: see [`shared::testing::properties`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Error;
 
 use proptest::prelude::*;
 use shared::api::pod::PodView;
@@ -129,7 +130,7 @@ proptest! {
         let observed = observed(&web, &pods);
         let claim = plan(&observed, NOW).claim;
         let claimed = claim.owned.into_iter().chain(claim.adopt).collect();
-        let outcome = Outcome { claimed, failure: failure.then(|| "quota".to_owned()), error: None };
+        let outcome = Outcome { claimed, failure: failure.then(|| Error::other("quota").into()), error: None };
         let first = next_status(&observed, &outcome, NOW).unwrap();
         prop_assert_eq!(first.observed_generation, observed.owner.metadata.generation);
         prop_assert!(first.available_replicas <= first.ready_replicas && first.ready_replicas <= first.replicas);

@@ -1,6 +1,7 @@
 //! The status of an owner. Rows name upstream's tests where they are theirs
 //! (`pkg/controller/replicaset/replica_set_utils_test.go`).
 
+use std::io::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,11 @@ use crate::Owner;
 /// The outcome of a sync that claimed all active pods.
 pub(crate) fn outcome(pods: &[ObjectBuilder], failure: Option<&str>) -> Outcome {
     let claimed = pods.iter().map(ObjectBuilder::build).filter(|pod: &Arc<Pod>| pod.is_active());
-    Outcome { claimed: claimed.collect(), failure: failure.map(str::to_owned), error: None }
+    Outcome {
+        claimed: claimed.collect(),
+        failure: failure.map(|text| Error::other(text.to_owned()).into()),
+        error: None,
+    }
 }
 
 /// The status as it would be written.

@@ -150,7 +150,10 @@ const FOREIGN: [(&str, &[&str]); 12] = [
     ("helm", &["wait"]),
     ("kube-apiserver", &["kubelet-certificate-authority", "runtime-config", "service-account-key-file"]),
     ("kube-controller-manager", &["enable-hostpath-provisioner"]),
-    ("kubectl", &["all-namespaces", "as", "audience", "field-selector", "filename", "namespace", "selector", "tail"]),
+    (
+        "kubectl",
+        &["all-namespaces", "as", "audience", "field-selector", "filename", "namespace", "raw", "selector", "tail"],
+    ),
     ("kubectl operators", &["as-service-account"]),
     ("kubelet", &["node-ip"]),
     ("ln", &["symbolic"]),

@@ -32,11 +32,15 @@ pub enum Gap {
 
 impl Gap {
     /// As in the metric, and in the decision's JSON.
+    pub const NAMES: [&str; 3] = ["notFollowed", "wasNotFollowed", "paused"];
+
+    /// The one of [`Self::NAMES`].
     pub fn as_str(self) -> &'static str {
+        let [not_followed, was_not_followed, paused] = Self::NAMES;
         match self {
-            Self::NotFollowed => "notFollowed",
-            Self::WasNotFollowed { .. } => "wasNotFollowed",
-            Self::Paused { .. } => "paused",
+            Self::NotFollowed => not_followed,
+            Self::WasNotFollowed { .. } => was_not_followed,
+            Self::Paused { .. } => paused,
         }
     }
 }

@@ -45,7 +45,7 @@ pub struct Outcome {
     /// sync has not been seen yet and changes nothing here.
     pub claimed: Vec<Arc<Pod>>,
     /// The first error of a creation or deletion, which the status tells.
-    pub failure: Option<String>,
+    pub failure: Option<anyhow::Error>,
     /// Why a claim failed. Nothing more was done then, and there is nothing to count.
     pub error: Option<anyhow::Error>,
 }
@@ -100,13 +100,13 @@ impl Writer {
     }
 
     /// Gives the first error.
-    async fn create_pods<T: ReplicaOwner>(&self, owner: &T, count: usize) -> Option<String> {
+    async fn create_pods<T: ReplicaOwner>(&self, owner: &T, count: usize) -> Option<anyhow::Error> {
         if count == 0 {
             return None;
         }
         let body = match pod_body(&owner.owner(), &owner.spec().template) {
             Ok(body) => body,
-            Err(no_labels) => return Some(no_labels.to_string()),
+            Err(no_labels) => return Some(no_labels.into()),
         };
         let key = &owner.meta().key;
         self.expectations.expect(key, count, [], self.ctx.now());
@@ -114,7 +114,7 @@ impl Writer {
         // All have the same body in common.
         let started = slow_start(count, 0, |_| self.create_pod(owner, &about, body.clone())).await;
         self.expectations.creations_observed(key, started.skipped);
-        started.failed.first().map(ToString::to_string)
+        started.failed.into_iter().next().map(Into::into)
     }
 
     async fn create_pod<T: ReplicaOwner>(
@@ -137,7 +137,7 @@ impl Writer {
     }
 
     /// Gives the first error.
-    async fn delete_pods<T: ReplicaOwner>(&self, owner: &T, deletions: Vec<Deletion>) -> Option<String> {
+    async fn delete_pods<T: ReplicaOwner>(&self, owner: &T, deletions: Vec<Deletion>) -> Option<anyhow::Error> {
         if deletions.is_empty() {
             return None;
         }
@@ -153,7 +153,7 @@ impl Writer {
             deleted.err()
         };
         let failed = together(deletions.into_iter().map(delete)).await;
-        failed.into_iter().flatten().next().map(|error| format!("unable to delete pods: {error}"))
+        failed.into_iter().flatten().next().map(|error| anyhow::Error::from(error).context("unable to delete pods"))
     }
 
     /// Write the status if it has anything new that the server would keep. One with nothing new but counts on the way

@@ -39,9 +39,9 @@ pub fn next_status<T: ReplicaOwner>(
     match failure {
         None => conditions.remove(REPLICA_FAILURE),
         Some(_) if conditions.has(REPLICA_FAILURE) => {}
-        Some(message) => {
+        Some(failure) => {
             let reason = if claimed.len() < spec.wanted() { FAILED_CREATE } else { FAILED_DELETE };
-            let condition = Condition::new(REPLICA_FAILURE, condition::TRUE, reason, message.as_str());
+            let condition = Condition::new(REPLICA_FAILURE, condition::TRUE, reason, format!("{failure:#}"));
             conditions.push(&condition.transitioned_at(Time::of(now)));
         }
     }

@@ -181,7 +181,7 @@ pub fn requeue<T: ReplicaOwner>(
         .and_then(|status| next_check(observed.owner.spec(), &outcome, status, now))
         .map(|at| Duration::try_from(now.duration_until(at.timestamp())).unwrap_or_default());
     let Outcome { claimed, failure, error } = outcome;
-    if let Some(error) = error.or_else(|| failure.map(anyhow::Error::msg)) {
+    if let Some(error) = error.or(failure) {
         return Err(error);
     }
     let expired = observed.outstanding.map(|outstanding| outstanding.remaining(now));

@@ -61,8 +61,13 @@ impl State {
 impl Collector for State {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let controllers = self.controllers();
-        let queues = controllers.values().flat_map(|sources| &sources.queues);
-        let running: Vec<(&str, Vec<Duration>)> = queues.map(|queue| (queue.name(), queue.running())).collect();
+        let queues = || controllers.values().flat_map(|sources| &sources.queues);
+        let held =
+            queues().map(|queue| (queue.name(), ConstGauge::new(i64::try_from(queue.held()).unwrap_or(i64::MAX))));
+        let help = "Number of keys that wait, without a worker, until the caches have seen the keys' own writes or until \
+                    a resource that a sync reads has been listed";
+        family(&mut encoder, ("held_keys", help, "name"), held)?;
+        let running: Vec<(&str, Vec<Duration>)> = queues().map(|queue| (queue.name(), queue.running())).collect();
         let sums = running.iter().map(|(name, times)| (*name, seconds(times.iter().sum())));
         let help = "How many seconds of work has done that is in progress and hasn't been observed by work_duration. \
                     Large values indicate stuck threads. One can deduce the number of stuck threads by observing the \
@@ -86,6 +91,12 @@ impl Collector for State {
         let lists = resources.iter().map(|(resource, informers)| (*resource, ConstCounter::new(informers.lists)));
         let help = "Number of times the whole resource was listed, the first one included";
         family(&mut encoder, ("informer_relists", help, "resource"), lists)?;
+        let silent =
+            resources.iter().filter_map(|(resource, informers)| Some((*resource, seconds(informers.silence?))));
+        let help = "Seconds since the apiserver last sent an event, a bookmark or a part of a list of the resource; of \
+                    several watches the longest. An apiserver sends a bookmark about every minute, but may begin with \
+                    it ten minutes after its start";
+        family(&mut encoder, ("informer_silence_seconds", help, "resource"), silent)?;
         let panics = controllers.values().flat_map(|sources| &sources.panics);
         let panics = panics.map(|(name, panics)| (*name, ConstCounter::new(count(panics))));
         family(&mut encoder, ("worker_panics", "Number of syncs that panicked", "name"), panics)
@@ -96,16 +107,19 @@ struct Informers {
     synced: bool,
     decode_errors: u64,
     lists: u64,
+    /// None if the apiserver has not sent anything yet.
+    silence: Option<Duration>,
 }
 
 fn by_resource(informers: &[Follow]) -> BTreeMap<&str, Informers> {
     let mut resources = BTreeMap::new();
     for Follow { health, progress, .. } in informers {
-        let none = || Informers { synced: true, decode_errors: 0, lists: 0 };
+        let none = || Informers { synced: true, decode_errors: 0, lists: 0, silence: None };
         let of_resource = resources.entry(health.resource.as_str()).or_insert_with(none);
         of_resource.synced &= progress.borrow().synced;
         of_resource.decode_errors += health.decode_errors();
         of_resource.lists += health.lists();
+        of_resource.silence = of_resource.silence.max(health.silent_for());
     }
     resources
 }

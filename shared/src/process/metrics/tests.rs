@@ -170,6 +170,50 @@ fn an_operator_adds_metrics_of_its_own() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_longest_silence_of_a_resources_watches_is_shown() {
+    let metrics = Metrics::new("test-operator");
+    let [quiet, lively, unheard] = [(); 3].map(|()| crate::following::informer::InformerBuilder::<Pod>::new().build());
+    let mut followed = Followed::default();
+    for informer in [&quiet, &lively, &unheard] {
+        followed.add(informer.collection());
+    }
+    metrics.watch_informers(followed);
+    assert_eq!(lines_of(&metrics, "informer_silence_seconds"), [""; 0], "nothing was ever sent");
+    quiet.health().hears();
+    lively.health().hears();
+    tokio::time::advance(Duration::from_secs(50)).await;
+    lively.health().hears();
+    tokio::time::advance(Duration::from_secs(20)).await;
+    let silence = value_of(&metrics, r#"informer_silence_seconds{resource="pods"}"#);
+    assert!((silence - 70.0).abs() < 0.01, "{silence}");
+    quiet.health().hears();
+    let silence = value_of(&metrics, r#"informer_silence_seconds{resource="pods"}"#);
+    assert!((silence - 20.0).abs() < 0.01, "{silence}");
+}
+
+#[test]
+fn failed_syncs_are_counted_by_queue_and_reason_and_held_keys_by_queue() {
+    let metrics = Metrics::new("test-operator");
+    let queue = Queue::new("replicaset", Backoff::default(), Some(Box::new(metrics.queue("replicaset"))));
+    metrics.watch_queue(&queue);
+    for reason in ["Conflict", "Forbidden", "Conflict"] {
+        queue.failed(reason);
+    }
+    assert_eq!(
+        lines_of(&metrics, r#"sync_errors_total{name="replicaset",reason="Conflict"}"#),
+        [r#"sync_errors_total{name="replicaset",reason="Conflict"} 2"#]
+    );
+    assert_eq!(
+        lines_of(&metrics, r#"sync_errors_total{name="replicaset",reason="Forbidden"}"#),
+        [r#"sync_errors_total{name="replicaset",reason="Forbidden"} 1"#]
+    );
+    let held = queue.hold();
+    assert_eq!(lines_of(&metrics, "held_keys{"), [r#"held_keys{name="replicaset"} 1"#]);
+    drop(held);
+    assert_eq!(lines_of(&metrics, "held_keys{"), [r#"held_keys{name="replicaset"} 0"#]);
+}
+
 #[test]
 fn an_informer_shows_how_it_fares() {
     let metrics = Metrics::new("test-operator");

@@ -85,6 +85,7 @@ impl Observer for Counts {
     fn retried(&self) {
         self.0[1].fetch_add(1, Ordering::Relaxed);
     }
+    fn failed(&self, _: &'static str) {}
     fn wrote(&self, _: Duration) {}
 }
 

@@ -97,6 +97,7 @@ mod tests {
         fn dequeued(&self, _: Duration) {}
         fn worked(&self, _: Duration) {}
         fn retried(&self) {}
+        fn failed(&self, _: &'static str) {}
         fn wrote(&self, after: Duration) {
             self.0.lock().unwrap().push(after);
         }
