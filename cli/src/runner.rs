@@ -1,5 +1,6 @@
 //! What runs a controller, judged by Leases, by kube-controller-manager's `--controllers` and by its writes.
 
+use facts::Facts;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ const OFF_BY_DEFAULT: [&str; 3] =
 /// Other names that `--controllers` accepts, besides the name without `-controller`.
 ///
 /// Upstream: the `aliases` of each descriptor, cmd/kube-controller-manager/app. Any other name is refused there.
-const ALIASES: [(&str, &str); 22] = [
+const ALIASES: [(&str, &str); 20] = [
     ("attachdetach", "persistentvolume-attach-detach-controller"),
     ("bootstrapsigner", "bootstrap-signer-controller"),
     ("csrapproving", "certificatesigningrequest-approving-controller"),
@@ -35,8 +36,6 @@ const ALIASES: [(&str, &str); 22] = [
     ("pvc-protection", "persistentvolumeclaim-protection-controller"),
     ("resource-claim-controller", "resourceclaim-controller"),
     ("root-ca-cert-publisher", "root-ca-certificate-publisher-controller"),
-    ("route", "node-route-controller"),
-    ("service", "service-lb-controller"),
     ("storage-version-gc", "storageversion-garbage-collector-controller"),
     ("svm", "storage-version-migrator-controller"),
     ("tokencleaner", "token-cleaner-controller"),
@@ -69,12 +68,21 @@ pub enum Runner {
 ///
 /// Upstream: `IsControllerEnabled`, staging/src/k8s.io/controller-manager/app/helper.go.
 pub fn is_on(manager: &Manager, controller: &str) -> Option<bool> {
+    if is_of_cloud(controller) {
+        return Some(false);
+    }
     let words: Vec<&str> = manager.controllers.as_deref()?.split(',').map(str::trim).collect();
     let told = words.iter().find_map(|word| match word.strip_prefix('-') {
         Some(word) => is_called(controller, word).then_some(false),
         None => is_called(controller, word).then_some(true),
     });
     Some(told.unwrap_or_else(|| words.contains(&"*") && !OFF_BY_DEFAULT.contains(&controller)))
+}
+
+/// kube-controller-manager skips the controllers of clouds, and from 1.37 on does not know them.
+fn is_of_cloud(controller: &str) -> bool {
+    let operator = controller.strip_suffix("-controller").map(|name| format!("{name}-operator"));
+    operator.and_then(|operator| facts::of(&operator)).is_some_and(Facts::needs_cloud)
 }
 
 fn is_called(controller: &str, word: &str) -> bool {
@@ -200,6 +208,17 @@ mod tests {
         assert_eq!(on("*", "token-cleaner-controller"), Some(false));
         assert_eq!(on("*, token-cleaner-controller", "token-cleaner-controller"), Some(true));
         assert_eq!(is_on(&Manager::default(), "job-controller"), None);
+    }
+
+    #[test]
+    fn kube_controller_manager_runs_no_controller_of_a_cloud() {
+        for flags in [None, Some("*"), Some("*,service-lb-controller")] {
+            let manager = Manager { lease: held(15), controllers: flags.map(str::to_owned), is_replaced: false };
+            for controller in ["cloud-node-controller", "service-lb-controller", "node-route-controller"] {
+                assert_eq!(is_on(&manager, controller), Some(false), "{flags:?} {controller}");
+                assert_eq!(runner(&held(15), &manager, controller, false, at(20)), Runner::Operator);
+            }
+        }
     }
 
     #[test]

@@ -15,5 +15,5 @@ mod start;
 pub use flags::CLOUD_ENDPOINT;
 pub use local::{Cluster, ClusterKind};
 pub use nodes::kubelet;
-pub use options::{ClusterOptions, ControllerManager, Manager};
+pub use options::{ClusterOptions, ControllerManager, Manager, pod_group_version};
 pub use parts::Part;

@@ -30,6 +30,7 @@ pub mod template;
 pub mod time;
 pub(crate) mod unreadable;
 pub mod url;
+pub(crate) mod versions;
 pub mod volume_name;
 
 pub fn json(body: &impl serde::Serialize) -> bytes::Bytes {

@@ -3,7 +3,7 @@
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use tools::Tool;
+use tools::{Tool, is_newer_than_followed};
 
 use super::flags::{CLOUD_ENDPOINT, UPSTREAMS_CLOUD_ENDPOINT, of_clouds};
 
@@ -20,6 +20,16 @@ const TURNED_ON: [&str; 3] = ["bootstrap-signer-controller", "selinux-warning-co
 /// Upstream's cloud-controller-manager alone has it; kube-controller-manager refuses a name that it does not know.
 const IN_CLOUD_ALONE: &str = "cloud-node-controller";
 
+/// Whether kube-controller-manager knows a controller; one of a newer version than the operators knows none of a cloud.
+fn knows(controller: &str, is_newer: bool) -> bool {
+    controller != IN_CLOUD_ALONE && (!is_newer || !of_clouds().any(|facts| facts.names.controller == controller))
+}
+
+/// The version in which the chosen apiserver serves PodGroups, and upstream's controllers of that version read them.
+pub fn pod_group_version() -> &'static str {
+    if is_newer_than_followed() { "v1beta1" } else { "v1alpha2" }
+}
+
 /// Takes the taint away that every new node has.
 const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
 
@@ -32,13 +42,13 @@ const GATES: [&str; 6] = [
     "StorageVersionAPI",
     "StorageVersionMigrator",
 ];
-/// The kinds themselves, which kube-apiserver serves only if it is told so besides: see [`GATES`].
-const GATED: [&str; 6] = [
+/// The kinds themselves, which kube-apiserver serves only if it is told so besides: see [`GATES`]. PodGroups are in a group version of their
+/// own in each version of Kubernetes.
+const GATED: [&str; 5] = [
     "certificates.k8s.io/v1beta1/clustertrustbundles",
     "internal.apiserver.k8s.io/v1alpha1",
     "resource.k8s.io/v1alpha3",
     "resource.k8s.io/v1beta2/devicetaintrules",
-    "scheduling.k8s.io/v1alpha2",
     "storagemigration.k8s.io/v1beta1",
 ];
 
@@ -94,7 +104,7 @@ impl ControllerManager {
     /// All but the named ones (`deployment-controller`).
     pub fn without<N: AsRef<str>>(controllers: impl IntoIterator<Item = N>) -> Self {
         let names = controllers.into_iter().map(|name| name.as_ref().to_owned());
-        let off: Vec<String> = names.filter(|name| name != IN_CLOUD_ALONE).collect();
+        let off: Vec<String> = names.filter(|name| knows(name, is_newer_than_followed())).collect();
         // Of several words about one controller the first counts.
         let on = TURNED_ON.iter().filter(|name| !off.iter().any(|off| off == *name)).map(|name| (*name).to_owned());
         let words = iter::once("*".to_owned()).chain(on).chain(off.iter().map(|name| format!("-{name}")));
@@ -188,7 +198,8 @@ impl ClusterOptions {
     #[must_use]
     pub fn with_gated_kinds(mut self) -> Self {
         let gates = turned_on("--feature-gates", &GATES);
-        self.apiserver_flags.extend([gates, turned_on("--runtime-config", &GATED)]);
+        let pod_groups = format!("scheduling.k8s.io/{}", pod_group_version());
+        self.apiserver_flags.extend([gates, turned_on("--runtime-config", &[&GATED[..], &[&pod_groups]].concat())]);
         self.controller_manager = self.controller_manager.map(ControllerManager::with_gated_kinds);
         self
     }
@@ -212,6 +223,15 @@ mod tests {
     #[test]
     fn several_names_are_turned_on_by_one_flag() {
         assert_eq!(turned_on("--runtime-config", &["a/v1", "b/v1"]), "--runtime-config=a/v1=true,b/v1=true");
+    }
+
+    #[test]
+    fn controllers_of_clouds_are_named_where_they_are_known() {
+        for (controller, known) in
+            [("job-controller", [true, true]), ("service-lb-controller", [true, false]), (IN_CLOUD_ALONE, [false; 2])]
+        {
+            assert_eq!([false, true].map(|is_newer| knows(controller, is_newer)), known, "{controller}");
+        }
     }
 
     #[test]

@@ -40,6 +40,7 @@ mod stateful_set;
 mod status;
 mod support;
 mod takeover;
+mod templates;
 mod traces;
 mod upgrade;
 mod why;

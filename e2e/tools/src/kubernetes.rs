@@ -62,6 +62,13 @@ impl Kubernetes {
     }
 }
 
+/// Whether the chosen version is newer than [`KUBERNETES_VERSION`]. A choice that is not known fails where its programs are
+/// built.
+pub fn is_newer_than_followed() -> bool {
+    let minor = |of: &Kubernetes| of.minor.rsplit('.').next().and_then(|minor| minor.parse::<u32>().ok());
+    Kubernetes::chosen().is_ok_and(|chosen| minor(&chosen) > minor(&Kubernetes::FOLLOWED))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,6 @@ pub mod progress;
 mod tool;
 
 pub use find::Tools;
-pub use kubernetes::KUBERNETES_VERSION;
+pub use kubernetes::{KUBERNETES_VERSION, is_newer_than_followed};
 pub use places::{cache_dir, find, find_program};
 pub use tool::Tool;

@@ -44,10 +44,7 @@ impl Writer {
 
 /// The applied fields. An empty list of rules is applied too: without it, the rules of another owner would stay.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Configuration<'a> {
-    api_version: &'static str,
-    kind: &'static str,
     metadata: Name<'a>,
     rules: &'a [Rule],
 }
@@ -59,6 +56,6 @@ struct Name<'a> {
 
 impl<'a> Configuration<'a> {
     pub fn new(name: &'a str, rules: &'a [Rule]) -> Self {
-        Self { api_version: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: Name { name }, rules }
+        Self { metadata: Name { name }, rules }
     }
 }

@@ -150,10 +150,7 @@ pub(crate) async fn write_condition(
 
 /// The applied fields: one condition of the status.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Configuration<'a> {
-    api_version: &'static str,
-    kind: &'static str,
     metadata: Name<'a>,
     status: Status,
 }
@@ -171,6 +168,6 @@ struct Status {
 impl<'a> Configuration<'a> {
     pub fn new(name: &'a str, condition: RuleCondition) -> Self {
         let status = Status { conditions: [condition] };
-        Self { api_version: "resource.k8s.io/v1beta2", kind: "DeviceTaintRule", metadata: Name { name }, status }
+        Self { metadata: Name { name }, status }
     }
 }

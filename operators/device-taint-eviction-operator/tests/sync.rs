@@ -5,6 +5,7 @@ use std::time::Duration;
 use device_taint_eviction_operator::controller::DeviceTaintEvictionOperator;
 use device_taint_eviction_operator::objects::DEVICE_TAINT_RULES;
 use serde_json::{Value, json};
+use shared::api::resource::Resource;
 use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, the_first_one_waits};
 use shared::testing::running::Step::{Do, Pass};
@@ -58,7 +59,11 @@ fn add_user(server: &Server, name: &str, seconds: i64) {
 }
 
 fn rule(effect: &str) -> ObjectBuilder {
-    object("resource.k8s.io/v1beta2", "DeviceTaintRule", "rule")
+    rule_in("v1beta2", effect)
+}
+
+fn rule_in(version: &str, effect: &str) -> ObjectBuilder {
+    object(&format!("resource.k8s.io/{version}"), "DeviceTaintRule", "rule")
         .namespace("")
         .set(&["spec", "deviceSelector"], json!({ "driver": "gpu.example.com" }))
         .set(&["spec", "taint"], json!({ "key": TAINT, "effect": effect, "timeAdded": NOW.to_string() }))
@@ -402,6 +407,24 @@ fn a_rule_reports_a_simulation_then_the_progress_and_then_the_result() {
         drop(start(&server, &RULES).await);
         assert_eq!(server.writes().len(), writes, "another process writes nothing");
     });
+}
+
+/// Upstream's controller of 1.37 reads the first of these, and that of 1.36 the second.
+#[test]
+fn a_rule_evicts_and_reports_in_each_version_in_which_apiservers_serve_it() {
+    for version in ["v1", "v1beta2"] {
+        test(async {
+            let server = Server::new();
+            server.withdraw("devicetaintrules");
+            server.serve(Resource { version: version.into(), ..DEVICE_TAINT_RULES });
+            add_user(&server, "goes", 0);
+            server.add(&rule_in(version, "NoExecute"));
+            let running = start(&server, &RULES).await;
+            running.pass(Duration::from_mins(1)).await;
+            assert_eq!(server.count("delete pods"), 1, "{version}");
+            assert_eq!(told(&server), "False Completed: 1 pod evicted since starting the controller.", "{version}");
+        });
+    }
 }
 
 #[test]

@@ -4,12 +4,11 @@ use anyhow::Context;
 use serde_json::Value;
 use shared::api::json;
 use shared::api::object::Key;
-use shared::api::resource::Resource;
 use shared::transport::api_error::ResultExt;
 use shared::working::context::ControllerContext;
 use shared::working::control::{DeleteOptions, KeyControl, Preconditions, aggregate};
 
-use crate::observe::Observed;
+use crate::objects::CLUSTER_TRUST_BUNDLES;
 use crate::plan::{Deletion, Plan, Publish};
 
 pub(crate) struct Writer {
@@ -23,34 +22,32 @@ enum Published {
 }
 
 impl Writer {
-    pub(crate) async fn apply(&self, key: &Key, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
-        let Observed { served, ca: _, bundles: _, live: _ } = observed;
+    pub(crate) async fn apply(&self, key: &Key, plan: Plan) -> anyhow::Result<()> {
         let Plan { publish, delete, reason: _ } = plan;
-        // A plan for bundles that are not served writes nothing.
-        let Some(version) = served else { return Ok(()) };
-        let (control, resource) = (self.ctx.for_name(key), version.resource());
-        match write(control, &resource, publish).await? {
-            Published::Yes => delete_all(control, &resource, delete).await,
+        let control = self.ctx.for_name(key);
+        match write(control, publish).await? {
+            Published::Yes => delete_all(control, delete).await,
             Published::NotSeen => Ok(()),
         }
     }
 }
 
-async fn write(control: KeyControl<'_>, resource: &Resource, publish: Publish) -> anyhow::Result<Published> {
+async fn write(control: KeyControl<'_>, publish: Publish) -> anyhow::Result<Published> {
     match publish {
         Publish::Nothing => Ok(Published::Yes),
-        Publish::Create(body) => create(control, resource, &body).await,
+        Publish::Create(body) => create(control, &body).await,
         Publish::Update { key, body } => {
             let read = Preconditions::of_read(&body);
-            control.replace(resource, &key, "", read, &body).await.context("cannot update the ClusterTrustBundle")?;
+            let replaced = control.replace(&CLUSTER_TRUST_BUNDLES, &key, "", read, &body).await;
+            replaced.context("cannot update the ClusterTrustBundle")?;
             tracing::info!(bundle = %key, "replaced published CA");
             Ok(Published::Yes)
         }
     }
 }
 
-async fn create(control: KeyControl<'_>, resource: &Resource, body: &Value) -> anyhow::Result<Published> {
-    match control.create(resource, "", json(body)).await {
+async fn create(control: KeyControl<'_>, body: &Value) -> anyhow::Result<Published> {
+    match control.create(&CLUSTER_TRUST_BUNDLES, "", json(body)).await {
         Ok(created) => {
             tracing::info!(bundle = %created.metadata.key, "published CA");
             Ok(Published::Yes)
@@ -62,11 +59,11 @@ async fn create(control: KeyControl<'_>, resource: &Resource, body: &Value) -> a
 }
 
 /// Deletes each bundle, even if the deletion of another fails.
-async fn delete_all(control: KeyControl<'_>, resource: &Resource, deletions: Vec<Deletion>) -> anyhow::Result<()> {
+async fn delete_all(control: KeyControl<'_>, deletions: Vec<Deletion>) -> anyhow::Result<()> {
     let mut errors = Vec::new();
     for Deletion { key, uid } in deletions {
         // Not `unless_gone`: bundles may not be served any more.
-        match control.delete(resource, &key, &DeleteOptions::of(uid)).await.unless_absent() {
+        match control.delete(&CLUSTER_TRUST_BUNDLES, &key, &DeleteOptions::of(uid)).await.unless_absent() {
             Ok(Some(())) => tracing::info!(bundle = %key, "deleted outdated bundle"),
             Ok(None) => {}
             Err(error) => errors.push(anyhow::Error::from(error).context(format!("cannot delete {key}"))),

@@ -17,8 +17,8 @@ use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::{SyncMetrics, register};
-use crate::objects::{CLUSTER_TRUST_BUNDLES, Version, is_of_signer, signer_key};
-use crate::observe::{Caches, InformerOnDemand, live_bundle};
+use crate::objects::{CLUSTER_TRUST_BUNDLES, is_of_signer, signer_key};
+use crate::observe::{Caches, live_bundle};
 use crate::plan::{plan, plan_live_read};
 
 /// Upstream's.
@@ -33,16 +33,13 @@ impl Operator for ClusterTrustBundlePublisherOperator {
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
         let ctx = setup.context(&queue);
-        let (caches, informers) = Caches::new();
+        let (caches, mut cluster_trust_bundles) = Caches::new();
         let caches = Arc::new(caches);
         let effects = setup.effects(&queue);
-        for InformerOnDemand { mut cluster_trust_bundles, need } in informers {
-            cluster_trust_bundles.on_change(effects.with(changes::bundle_changed));
-            setup.watch_while(cluster_trust_bundles, &need);
-        }
-        let (following, syncing) = (Arc::clone(&caches), queue.clone());
-        setup.when_served(&Version::ALL.map(Version::resource), move |served| {
-            following.follow(served.and_then(Version::of));
+        cluster_trust_bundles.on_change(effects.with(changes::bundle_changed));
+        let (known, syncing) = (Arc::clone(&caches), queue.clone());
+        setup.watch_as_served(cluster_trust_bundles, move |served| {
+            known.note_served(served);
             syncing.add(&signer_key(), Cause::Event);
         });
         // Without a CA, or if bundles are not served, this first sync records a decision that says so.
@@ -107,6 +104,6 @@ impl PublisherController {
         };
         let plan = plan(&observed);
         self.ctx.decide(key, &plan);
-        self.writer.apply(key, &observed, plan).await
+        self.writer.apply(key, plan).await
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The bundle is named after a hash of the CA. A new CA gets a new bundle, and then the previous one is deleted.
 //!
-//! Reading order: [`objects`] (what is read of a bundle, and its versions) → [`controller`] (one sync; its
+//! Reading order: [`objects`] (what is read of a bundle, and its name) → [`controller`] (one sync; its
 //! `changes` say what leads to it) → [`observe`] → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/certificates/clustertrustbundlepublisher`.

@@ -1,4 +1,4 @@
-//! The view of a ClusterTrustBundle: its certificates as one text. The versions and names of bundles.
+//! The view of a ClusterTrustBundle: its certificates as one text. The names of bundles.
 
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
@@ -6,11 +6,9 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, null_as_default};
 use shared::api::resource::Resource;
 
+/// `certificates.k8s.io/v1beta1` `ClusterTrustBundle`, the version that upstream prefers.
 pub const CLUSTER_TRUST_BUNDLES: Resource =
     Resource::cluster_scoped("certificates.k8s.io", "v1beta1", "ClusterTrustBundle", "clustertrustbundles");
-/// The same in `v1alpha1`.
-pub const ALPHA_CLUSTER_TRUST_BUNDLES: Resource =
-    Resource::cluster_scoped("certificates.k8s.io", "v1alpha1", "ClusterTrustBundle", "clustertrustbundles");
 
 /// The signer of the certificates of apiservers.
 ///
@@ -19,30 +17,6 @@ pub const ALPHA_CLUSTER_TRUST_BUNDLES: Resource =
 pub const SIGNER: &str = "kubernetes.io/kube-apiserver-serving";
 /// The signer as the apiserver requires it in the names of its bundles, before a colon.
 pub const SIGNER_IN_NAMES: &str = "kubernetes.io:kube-apiserver-serving";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// `v1beta1`.
-    Beta,
-    /// `v1alpha1`.
-    Alpha,
-}
-
-impl Version {
-    /// The preferred version comes first, as upstream.
-    pub const ALL: [Self; 2] = [Self::Beta, Self::Alpha];
-
-    pub fn of(resource: &Resource) -> Option<Self> {
-        Self::ALL.into_iter().find(|version| version.resource() == *resource)
-    }
-
-    pub fn resource(self) -> Resource {
-        match self {
-            Self::Beta => CLUSTER_TRUST_BUNDLES,
-            Self::Alpha => ALPHA_CLUSTER_TRUST_BUNDLES,
-        }
-    }
-}
 
 /// A bundle. Its versions do not differ.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -1,4 +1,4 @@
-//! Reads the signer's bundles from the cache of the served version, and the CA's bundle live if the cached one is wrong.
+//! Reads the signer's bundles from the cache, and the CA's bundle live if the cached one is wrong.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,19 +6,20 @@ use anyhow::Context;
 use serde_json::Value;
 use shared::api::intern::Text;
 use shared::api::object::Key;
+use shared::api::resource::Resource;
 use shared::following::cache::Cache;
-use shared::following::informer::{Informer, InformerBuilder, Need, Needed};
+use shared::following::informer::{Informer, InformerBuilder};
 use shared::transport::api_error::ResultExt;
 use shared::working::control::Control;
 
-use crate::objects::{ClusterTrustBundle, Version, bundle_name};
+use crate::objects::{CLUSTER_TRUST_BUNDLES, ClusterTrustBundle, bundle_name};
 
 const OF_SIGNER: &str = "spec.signerName=kubernetes.io/kube-apiserver-serving";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// The version in which the apiserver serves bundles; none if it serves none.
-    pub served: Option<Version>,
+    /// Bundles in the version that the apiserver serves; none if it serves none.
+    pub served: Option<Resource>,
     /// The CA to publish; none if none is known.
     pub ca: Option<Text>,
     /// All bundles of the signer, by name.
@@ -28,69 +29,33 @@ pub struct Observed {
 }
 
 pub struct Caches {
-    beta: InVersion,
-    alpha: InVersion,
-    served: Mutex<Option<Served>>,
-}
-
-struct InVersion {
     bundles: Arc<Cache<ClusterTrustBundle>>,
-    /// They are watched while this is held.
-    need: Need,
-}
-
-struct Served {
-    version: Version,
-    _needed: Needed,
-}
-
-/// The informer that fills one of the caches, and the need that turns it on.
-pub(crate) struct InformerOnDemand {
-    pub(crate) cluster_trust_bundles: Informer<ClusterTrustBundle>,
-    pub(crate) need: Need,
-}
-
-impl InVersion {
-    fn new(version: Version) -> (Self, InformerOnDemand) {
-        let cluster_trust_bundles = InformerBuilder::of(version.resource()).fields(OF_SIGNER).build();
-        let need = Need::default();
-        let in_version = Self { bundles: cluster_trust_bundles.cache(), need: need.clone() };
-        (in_version, InformerOnDemand { cluster_trust_bundles, need })
-    }
+    served: Mutex<Option<Resource>>,
 }
 
 impl Caches {
-    pub(crate) fn new() -> (Self, [InformerOnDemand; 2]) {
-        let ((beta, of_beta), (alpha, of_alpha)) = (InVersion::new(Version::Beta), InVersion::new(Version::Alpha));
-        (Self { beta, alpha, served: Mutex::default() }, [of_beta, of_alpha])
+    pub(crate) fn new() -> (Self, Informer<ClusterTrustBundle>) {
+        let cluster_trust_bundles = InformerBuilder::new().fields(OF_SIGNER).build();
+        let caches = Self { bundles: cluster_trust_bundles.cache(), served: Mutex::default() };
+        (caches, cluster_trust_bundles)
     }
 
-    fn of(&self, version: Version) -> &InVersion {
-        match version {
-            Version::Beta => &self.beta,
-            Version::Alpha => &self.alpha,
-        }
-    }
-
-    fn served(&self) -> MutexGuard<'_, Option<Served>> {
+    fn served(&self) -> MutexGuard<'_, Option<Resource>> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches bundles in this version and in no other.
-    pub(crate) fn follow(&self, version: Option<Version>) {
-        *self.served() = version.map(|version| Served { version, _needed: self.of(version).need.hold("") });
+    pub(crate) fn note_served(&self, served: Option<&Resource>) {
+        *self.served() = served.cloned();
     }
 
     pub fn observe(&self, ca: Option<Text>) -> Observed {
-        let served = self.served().as_ref().map(|served| served.version);
-        let bundles = served.map(|version| self.of(version).bundles.all()).unwrap_or_default();
-        Observed { served, ca, bundles, live: None }
+        Observed { served: self.served().clone(), ca, bundles: self.bundles.all(), live: None }
     }
 }
 
 pub(crate) async fn live_bundle(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
-    let (Some(version), Some(ca)) = (observed.served, &observed.ca) else { return Ok(observed) };
-    let read = control.get_raw(&version.resource(), &Key::new("", &bundle_name(ca))).await;
+    let Some(ca) = &observed.ca else { return Ok(observed) };
+    let read = control.get_raw(&CLUSTER_TRUST_BUNDLES, &Key::new("", &bundle_name(ca))).await;
     let live = read.unless_absent().context("cannot read the ClusterTrustBundle")?;
     Ok(Observed { live, ..observed })
 }

@@ -11,9 +11,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
+use shared::api::resource::Resource;
 use shared::working::decisions::{self, LiveRead, Reasoned};
 
-use crate::objects::{ClusterTrustBundle, SIGNER, Version, bundle_name};
+use crate::objects::{ClusterTrustBundle, SIGNER, bundle_name};
 use crate::observe::Observed;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -90,14 +91,14 @@ pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Reason>> {
 
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { served, ca, bundles, live } = observed;
-    let Some(version) = served else { return Plan::nothing(Reason::NotServed) };
+    let Some(resource) = served else { return Plan::nothing(Reason::NotServed) };
     let Some(ca) = ca else { return Plan::nothing(Reason::NoCa) };
     let name = bundle_name(ca);
     let delete = deletions(bundles, &name);
     let others = delete.len();
     let own = bundles.iter().find(|bundle| bundle.metadata.name() == name);
     let (publish, reason) = match (own, live) {
-        (None, _) => (Publish::Create(new_bundle(*version, &name, ca)), Reason::NoBundle { others }),
+        (None, _) => (Publish::Create(new_bundle(resource, &name, ca)), Reason::NoBundle { others }),
         (Some(own), _) if own.trust_bundle == *ca => (Publish::Nothing, Reason::Published { others }),
         (Some(_), None) => return Plan::nothing(Reason::Deleted),
         (Some(own), Some(live)) => match updated(live, ca) {
@@ -128,8 +129,7 @@ fn updated(live: &Value, ca: &Text) -> Option<Value> {
     Some(body)
 }
 
-fn new_bundle(version: Version, name: &str, ca: &Text) -> Value {
-    let resource = version.resource();
+fn new_bundle(resource: &Resource, name: &str, ca: &Text) -> Value {
     json!({
         "apiVersion": resource.api_version(),
         "kind": resource.kind,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::objects::{
-    ClusterTrustBundle, SIGNER, Version, bundle_name, is_of_signer,
+    CLUSTER_TRUST_BUNDLES, ClusterTrustBundle, SIGNER, bundle_name, is_of_signer,
 };
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::observe::Observed;
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::plan::{
@@ -12,6 +12,7 @@ use kube_apiserver_serving_clustertrustbundle_publisher_operator::plan::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::api::intern::Text;
+use shared::api::resource::Resource;
 use shared::testing::properties::order_is_irrelevant;
 use shared::testing::{ObjectBuilder, object, uid};
 
@@ -31,7 +32,7 @@ fn observed(bundles: &[ObjectBuilder]) -> Observed {
     let live = live.map(|bundle| bundle.json().clone());
     let mut bundles: Vec<Arc<ClusterTrustBundle>> = bundles.iter().map(ObjectBuilder::build).collect();
     bundles.sort_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
-    Observed { served: Some(Version::Beta), ca: Some(Text::new(CA)), bundles, live }
+    Observed { served: Some(CLUSTER_TRUST_BUNDLES), ca: Some(Text::new(CA)), bundles, live }
 }
 
 #[track_caller]
@@ -73,14 +74,13 @@ fn nothing_is_written_where_no_bundle_is_served_or_no_ca_is_known() {
 
 #[test]
 fn a_new_bundle_is_upstreams_in_the_version_that_is_served() {
-    for (version, api_version) in
-        [(Version::Beta, "certificates.k8s.io/v1beta1"), (Version::Alpha, "certificates.k8s.io/v1alpha1")]
-    {
-        let Publish::Create(body) = plan(&Observed { served: Some(version), ..observed(&[]) }).publish else {
+    for version in ["v1", "v1beta1", "v1alpha1"] {
+        let served = Some(Resource { version: version.into(), ..CLUSTER_TRUST_BUNDLES });
+        let Publish::Create(body) = plan(&Observed { served, ..observed(&[]) }).publish else {
             unreachable!("there is none")
         };
         let expected = json!({
-            "apiVersion": api_version, "kind": "ClusterTrustBundle",
+            "apiVersion": format!("certificates.k8s.io/{version}"), "kind": "ClusterTrustBundle",
             "metadata": { "name": NAME },
             "spec": { "signerName": "kubernetes.io/kube-apiserver-serving", "trustBundle": CA },
         });

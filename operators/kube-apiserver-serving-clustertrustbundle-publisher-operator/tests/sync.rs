@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::controller::ClusterTrustBundlePublisherOperator;
-use kube_apiserver_serving_clustertrustbundle_publisher_operator::objects::bundle_name;
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::objects::{
-    ALPHA_CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES, SIGNER, is_of_signer,
+    CLUSTER_TRUST_BUNDLES, SIGNER, bundle_name, is_of_signer,
 };
 use serde_json::{Value, json};
+use shared::api::resource::Resource;
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
@@ -55,6 +55,10 @@ impl CaFile {
 
 fn serve(server: &Server) {
     server.serve(CLUSTER_TRUST_BUNDLES);
+}
+
+fn in_version(version: &'static str) -> Resource {
+    Resource { version: version.into(), ..CLUSTER_TRUST_BUNDLES }
 }
 
 fn serving() -> Server {
@@ -116,7 +120,7 @@ fn where_none_are_served_nothing_is_followed_and_it_asks_again() {
         running.at_rest().await;
         assert_eq!((now(&running).as_deref(), server.requests()), (Some(UNSERVED), Vec::new()));
         // Somebody has turned them on, in the version that there was first.
-        server.serve(ALPHA_CLUSTER_TRUST_BUNDLES);
+        server.serve(in_version("v1alpha1"));
         running.pass(NOTICED).await;
         let made = server.get(BUNDLES, &name).unwrap();
         assert_eq!(made["apiVersion"], "certificates.k8s.io/v1alpha1");
@@ -125,15 +129,19 @@ fn where_none_are_served_nothing_is_followed_and_it_asks_again() {
 
 #[test]
 fn of_two_versions_the_newer_one_is_used() {
-    let (ca_file, name) = CaFile::new();
-    test(async {
-        let server = serving();
-        server.serve(ALPHA_CLUSTER_TRUST_BUNDLES);
-        ca_file.start(&server).at_rest().await;
-        let apis: Vec<Value> = server.list(BUNDLES).iter().map(|bundle| bundle["apiVersion"].clone()).collect();
-        assert_eq!((apis, server.keys(BUNDLES)), (vec![json!("certificates.k8s.io/v1beta1")], vec![name]));
-        assert_eq!(server.count("watch clustertrustbundles"), 1);
-    });
+    for (newer, older) in [("v1beta1", "v1alpha1"), ("v1", "v1beta1")] {
+        let (ca_file, name) = CaFile::new();
+        test(async {
+            let server = Server::new();
+            server.serve(in_version(newer));
+            server.serve(in_version(older));
+            ca_file.start(&server).at_rest().await;
+            let apis: Vec<Value> = server.list(BUNDLES).iter().map(|bundle| bundle["apiVersion"].clone()).collect();
+            let expected = json!(format!("certificates.k8s.io/{newer}"));
+            assert_eq!((apis, server.keys(BUNDLES)), (vec![expected], vec![name]));
+            assert_eq!(server.count("watch clustertrustbundles"), 1);
+        });
+    }
 }
 
 #[test]

@@ -36,6 +36,8 @@ impl Operator for PodCertificateRequestCleanerOperator {
         let ctx = setup.context(&requests);
         let controller = PodCertificateRequestCleanerController { writer: Writer { ctx: ctx.clone() }, ctx };
         let first = rounds.clone();
+        // Each round finds out whether they are served.
+        setup.when_served(POD_CERTIFICATE_REQUESTS, |_| {});
         setup.at_start(move || first.add(&round_key(), Cause::Event));
         setup.work(Arc::new(round), &rounds, 1);
         setup.work(Arc::new(controller), &requests, WORKERS);

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use podcertificaterequest_cleaner_operator::controller::PodCertificateRequestCleanerOperator;
+use podcertificaterequest_cleaner_operator::objects::POD_CERTIFICATE_REQUESTS;
 use serde_json::json;
 use shared::api::explain::{KeyState, Standing};
+use shared::api::resource::Resource;
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
@@ -66,6 +68,22 @@ fn a_request_goes_at_its_time_and_not_with_the_next_round() {
         assert_eq!((server.count("list podcertificaterequests"), server.count("get podcertificaterequests")), (3, 1));
         assert_eq!(server.count("watch podcertificaterequests"), 0);
     });
+}
+
+/// Upstream's controller of 1.37 reads the first of these, and that of 1.36 the second.
+#[test]
+fn a_request_goes_in_each_version_in_which_apiservers_serve_it() {
+    for version in ["v1", "v1beta1"] {
+        test(async {
+            let server = Server::new();
+            server.withdraw(REQUESTS);
+            server.serve(Resource { version: version.into(), ..POD_CERTIFICATE_REQUESTS });
+            let api_version = format!("certificates.k8s.io/{version}");
+            server.add(&object(&api_version, "PodCertificateRequest", "a").created(ago(60 * 60)));
+            start(&server).at_rest().await;
+            assert_eq!(server.keys(REQUESTS), none(), "{version}");
+        });
+    }
 }
 
 #[test]

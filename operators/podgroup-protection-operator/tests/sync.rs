@@ -7,7 +7,7 @@ use std::time::Duration;
 use podgroup_protection_operator::controller::PodGroupProtectionOperator;
 use podgroup_protection_operator::objects::PROTECTION;
 use serde_json::{Value, json};
-use shared::api::resource::POD_GROUPS;
+use shared::api::resource::{POD_GROUPS, Resource};
 use shared::testing::apiserver::Server;
 use shared::testing::on_demand::is_followed_only_while_needed;
 use shared::testing::running::Step::{Do, Pass};
@@ -80,6 +80,36 @@ fn survives_a_kill_before_any_write() {
         ];
         let server = survives_kills::<PodGroupProtectionOperator>(&[], &life).await;
         assert_eq!(server.keys(KIND), ["default/held", "default/staying"]);
+    });
+}
+
+/// Upstream's controller of 1.37 reads the first of these, and that of 1.36 the last.
+#[test]
+fn groups_are_let_go_in_each_version_in_which_apiservers_serve_them() {
+    for version in ["v1beta1", "v1alpha3", "v1alpha2"] {
+        test(async {
+            let server = Server::new();
+            server.withdraw(KIND);
+            server.serve(Resource { version: version.into(), ..POD_GROUPS });
+            let group = object(&format!("scheduling.k8s.io/{version}"), "PodGroup", "group").terminating();
+            server.add(&group.set(&["metadata", "finalizers"], json!([PROTECTION.finalizer])));
+            start(&server).await;
+            assert_eq!(server.keys(KIND), [""; 0], "{version}");
+        });
+    }
+}
+
+#[test]
+fn groups_are_followed_in_another_version_after_an_upgrade_of_the_apiserver() {
+    test(async {
+        let server = serving();
+        let running = start(&server).await;
+        server.withdraw(KIND);
+        server.serve(Resource { version: "v1beta1".into(), ..POD_GROUPS });
+        let group = object("scheduling.k8s.io/v1beta1", "PodGroup", "group").terminating();
+        server.add(&group.set(&["metadata", "finalizers"], json!([PROTECTION.finalizer])));
+        running.pass(NOTICED + Duration::from_secs(31)).await;
+        assert_eq!(server.keys(KIND), [""; 0]);
     });
 }
 

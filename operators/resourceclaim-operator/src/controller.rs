@@ -87,7 +87,8 @@ fn follow(setup: &mut Setup, caches: &Arc<Caches>, informers: Informers, effects
         pod_groups.on_change(effects.groups.with(group_changed));
         resource_claims.on_change(effects.groups.of(caches, Caches::groups_of_changed_claim));
         resource_claim_templates.on_change(effects.groups.of(caches, Caches::groups_of_new_template));
-        setup.watch_while_served(pod_groups);
+        let known = Arc::clone(caches);
+        setup.watch_as_served(pod_groups, move |served| known.note_served_pod_groups(served));
     }
     setup.watch(resource_claims);
     setup.watch(resource_claim_templates);

@@ -5,11 +5,11 @@
 
 pub mod users;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use shared::api::object::{Key, Uid};
-use shared::api::resource::{POD_GROUPS, PODS};
+use shared::api::resource::{POD_GROUPS, PODS, Resource};
 use shared::following::cache::{Cache, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder};
 use shared::transport::api_error::ResultExt;
@@ -97,6 +97,8 @@ pub struct Caches {
     pub pods: Arc<Cache<Pod>>,
     /// Empty without the feature gate.
     pub pod_groups: Arc<Cache<PodGroup>>,
+    /// PodGroups in the version that the apiserver serves.
+    served_pod_groups: Mutex<Resource>,
     pub deleted: DeletedUsers,
     claims_by_controller: IndexId,
     pods_by_claim: IndexId,
@@ -138,6 +140,7 @@ impl Caches {
             resource_claim_templates: informers.resource_claim_templates.cache(),
             pods: informers.pods.cache(),
             pod_groups: informers.pod_groups.cache(),
+            served_pod_groups: Mutex::new(POD_GROUPS),
             deleted: DeletedUsers::default(),
             claims_by_controller,
             pods_by_claim,
@@ -218,6 +221,17 @@ impl Caches {
 
     pub(crate) fn groups_with_claim(&self, claim: &Key) -> Vec<Arc<PodGroup>> {
         self.pod_groups.by_index(self.groups_by_claim, &claim.into())
+    }
+
+    /// While none are served, the version stays that of the cached ones.
+    pub fn note_served_pod_groups(&self, served: Option<&Resource>) {
+        if let Some(served) = served {
+            *self.served_pod_groups.lock().unwrap_or_else(PoisonError::into_inner) = served.clone();
+        }
+    }
+
+    fn served_pod_groups(&self) -> Resource {
+        self.served_pod_groups.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn groups_with_template(&self, template: &Key) -> Vec<Arc<PodGroup>> {

@@ -1,22 +1,19 @@
 //! The written parts of statuses: the claims of a pod or PodGroup, and who a claim is reserved for.
 
 use serde::Serialize;
-use shared::api::object::{Key, ObjectReference};
+use shared::api::object::Key;
 
 use crate::objects::claim::Consumer;
 
 /// The configuration of `status.resourceClaimStatuses` for server-side apply: each entry with the name of its claim.
 /// It names all of them, because an entry that this field manager leaves out is removed.
 pub(crate) fn resource_claim_statuses<'a>(
-    user: &'a ObjectReference,
+    user: &'a Key,
     claims: &'a [(Box<str>, Box<str>)],
 ) -> impl Serialize + use<'a> {
-    let ObjectReference { resource, key, uid: _, resource_version: _ } = user;
     let statuses = claims.iter().map(|(name, claim)| ClaimStatus { name, resource_claim_name: claim });
     Configuration {
-        api_version: resource.api_version(),
-        kind: &resource.kind,
-        metadata: Metadata::of(key),
+        metadata: Metadata::of(user),
         status: ClaimStatuses { resource_claim_statuses: statuses.collect() },
     }
 }
@@ -35,10 +32,7 @@ pub(crate) fn reserved(consumer: &Consumer) -> impl Serialize + use<'_> {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Configuration<'a> {
-    api_version: String,
-    kind: &'a str,
     metadata: Metadata<'a>,
     status: ClaimStatuses<'a>,
 }

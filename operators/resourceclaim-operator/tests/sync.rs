@@ -7,7 +7,7 @@ use std::time::Duration;
 use resourceclaim_operator::controller::ResourceClaimOperator;
 use resourceclaim_operator::objects::PROTECTION;
 use serde_json::{Value, json};
-use shared::api::resource::POD_GROUPS;
+use shared::api::resource::{POD_GROUPS, Resource};
 use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{is_followed_only_while_needed, the_first_one_waits};
 use shared::testing::running::Step::Do;
@@ -459,7 +459,11 @@ fn a_pod_that_was_replaced_gets_no_record_of_the_former_ones_claims() {
 }
 
 fn group() -> ObjectBuilder {
-    object("scheduling.k8s.io/v1alpha2", "PodGroup", "train").set(&["spec", "resourceClaims"], json!([templated("a")]))
+    with_entry(object("scheduling.k8s.io/v1alpha2", "PodGroup", "train"))
+}
+
+fn with_entry(group: ObjectBuilder) -> ObjectBuilder {
+    group.set(&["spec", "resourceClaims"], json!([templated("a")]))
 }
 
 fn member(name: &str) -> ObjectBuilder {
@@ -534,6 +538,26 @@ fn survives_a_kill_before_any_write_for_a_pod_group() {
         let server = survives_kills::<ResourceClaimOperator>(GATE, &life).await;
         assert_eq!((server.keys(CLAIMS), server.count(CREATE)), (vec![], 1));
     });
+}
+
+/// Upstream's controller of 1.37 reads the first of these, and that of 1.36 the last.
+#[test]
+fn a_pod_group_gets_its_claim_in_each_version_in_which_apiservers_serve_it() {
+    for version in ["v1beta1", "v1alpha3", "v1alpha2"] {
+        test(async {
+            let server = Server::new();
+            server.withdraw("podgroups");
+            server.serve(Resource { version: version.into(), ..POD_GROUPS });
+            server.add(&template());
+            let api_version = format!("scheduling.k8s.io/{version}");
+            server.add(&with_entry(object(&api_version, "PodGroup", "train")));
+            start_at_rest::<ResourceClaimOperator>(&server, GATE).await;
+            let [claim] = recorded(&server, "podgroups", "default/train").try_into().unwrap();
+            let claim = server.get(CLAIMS, &format!("default/{claim}")).unwrap();
+            let owner = &claim["metadata"]["ownerReferences"][0];
+            assert_eq!((&owner["apiVersion"], &owner["kind"]), (&json!(api_version), &json!("PodGroup")));
+        });
+    }
 }
 
 /// The feature gate may be on in this process alone.

@@ -115,10 +115,7 @@ impl Outcome {
 
 /// The applied fields: one condition of the status.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Configuration<'a> {
-    api_version: &'static str,
-    kind: &'static str,
     metadata: Name<'a>,
     status: Status,
 }
@@ -136,6 +133,6 @@ struct Status {
 impl<'a> Configuration<'a> {
     pub fn new(name: &'a str, condition: ReadyCondition) -> Self {
         let status = Status { conditions: [condition] };
-        Self { api_version: "networking.k8s.io/v1", kind: "ServiceCIDR", metadata: Name { name }, status }
+        Self { metadata: Name { name }, status }
     }
 }

@@ -100,6 +100,26 @@ async fn stopped_at(server: &Server, resource: &str) -> (Running, Rule) {
     (running, held)
 }
 
+/// Upstream's controller of 1.37 reads the first of these, and that of 1.36 the second.
+#[test]
+fn a_migration_succeeds_in_each_version_in_which_apiservers_serve_it() {
+    for version in ["v1", "v1beta1"] {
+        test(async {
+            let server = Server::new();
+            server.serve(Resource { version: version.into(), ..STORAGE_VERSION_MIGRATIONS });
+            server.serve(CUSTOM_RESOURCE_DEFINITIONS);
+            server.serve(WIDGETS);
+            add_definition(&server);
+            add_widgets(&server, 1);
+            let migration = object(&format!("storagemigration.k8s.io/{version}"), "StorageVersionMigration", "a");
+            let of = json!({ "group": "example.com", "resource": "widgets" });
+            server.add(&migration.namespace("").set(&["spec", "resource"], of));
+            start(&server).await;
+            assert_eq!(conditions(&server, KIND, "a"), DONE, "{version}");
+        });
+    }
+}
+
 #[test]
 fn survives_a_kill_before_any_write() {
     test(async {

@@ -8,10 +8,7 @@ use crate::plan::check::Warning;
 
 /// The applied fields. `typeChecking` is there without warnings too: it says that the policy has been checked.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Configuration<'a> {
-    api_version: &'static str,
-    kind: &'static str,
     metadata: Name<'a>,
     status: Status<'a>,
 }
@@ -38,8 +35,6 @@ struct TypeChecking<'a> {
 impl<'a> Configuration<'a> {
     pub fn new(name: &'a str, generation: i64, warnings: &'a [Warning]) -> Self {
         Self {
-            api_version: "admissionregistration.k8s.io/v1",
-            kind: "ValidatingAdmissionPolicy",
             metadata: Name { name },
             status: Status {
                 observed_generation: generation,

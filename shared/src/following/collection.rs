@@ -6,6 +6,7 @@ use http::Method;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::api::object::ResourceVersion;
+use crate::api::url::with_query;
 use crate::following::source::{Follow, Source};
 use crate::transport::api_error::ApiError;
 use crate::transport::client::page::{Page, PageSize};
@@ -20,15 +21,13 @@ const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// One list and watch of an informer, and how far it has come.
 #[derive(Clone)]
 pub(crate) struct Collection {
-    /// Asks for one object only: what counts is the version of the answer.
-    path: String,
     accept: Accept,
     pub(crate) follow: Follow,
 }
 
 impl Collection {
     pub(crate) fn new(source: &Source, follow: Follow) -> Self {
-        Self { path: source.path(&[("limit", "1")]), accept: source.accept, follow }
+        Self { accept: source.accept, follow }
     }
 
     pub(crate) fn resource(&self) -> &str {
@@ -82,9 +81,12 @@ impl Collection {
 
     /// The newest version there is, by a consistent read.
     pub(crate) async fn version(&self, client: &Client) -> Result<ResourceVersion, ApiError> {
-        let path = |_: &str| self.path.clone();
-        let body = client.page(path, self.accept, &self.follow.resource, &mut { PageSize::ONE }).await?;
-        let page = Page::read(&body).map_err(ApiError::unread(&Method::GET, &self.path))?;
+        let Follow { resource, namespace, field_selector, label_selector, .. } = &self.follow;
+        // One object only: what counts is the version of the answer.
+        let query = [("limit", "1"), ("fieldSelector", &**field_selector), ("labelSelector", &**label_selector)];
+        let path = with_query(&client.spoken(resource).collection_path(namespace), &query);
+        let body = client.page(|_| path.clone(), self.accept, resource, &mut { PageSize::ONE }).await?;
+        let page = Page::read(&body).map_err(ApiError::unread(&Method::GET, &path))?;
         Ok(page.metadata.resource_version)
     }
 }

@@ -70,37 +70,24 @@ impl Followed {
     }
 
     /// Whether a cache knows a version that the apiserver does not have yet. Asks until it is answered: an apiserver that
-    /// has just started refuses what it will allow within seconds.
+    /// has just started refuses what it will allow within seconds. What is listed again meanwhile counts as it was.
     pub(crate) async fn is_ahead_of(&self, client: &Client) -> bool {
-        let mut backoff = BACKOFF_FIRST;
+        let (known, mut backoff) = (self.known(), BACKOFF_FIRST);
         loop {
-            if let Some(is_ahead) = self.compare(client).await {
+            if let Some(is_ahead) = compare(&known, client).await {
                 return is_ahead;
             }
             wait_out(&mut backoff).await;
         }
     }
 
-    /// None where no collection could be read.
-    async fn compare(&self, client: &Client) -> Option<bool> {
-        let mut failed = false;
+    /// The versions that the caches know, the newest first: one that was just listed knows no more than the server.
+    fn known(&self) -> Vec<(ResourceVersion, Collection)> {
         let known = |collection: Collection| (collection.follow.progress.borrow().resource_version, collection.clone());
         let mut all: Vec<_> = self.caches().chain(self.feeds()).map(known).collect();
         all.retain(|(known, _)| *known > ResourceVersion::default());
-        // One that was listed in the meantime knows no more than the server.
         all.sort_by_key(|(known, _)| Reverse(*known));
-        for (known, collection) in all {
-            match collection.version(client).await {
-                // No number: another resource tells more.
-                Ok(ResourceVersion(0)) => {}
-                Ok(version) => return Some(version < known),
-                Err(error) => {
-                    failed = true;
-                    tracing::warn!(resource = collection.resource(), %error, "cannot be read");
-                }
-            }
-        }
-        (!failed).then_some(false)
+        all
     }
 
     /// Lists everything anew, and ends when the lists of all caches are in.
@@ -112,6 +99,23 @@ impl Followed {
         let caches: Vec<Collection> = self.caches().collect();
         join_all(caches.iter().map(Collection::relist)).await;
     }
+}
+
+/// Whether the first of these that can be read is ahead of the apiserver; none where none could be read.
+async fn compare(known: &[(ResourceVersion, Collection)], client: &Client) -> Option<bool> {
+    let mut failed = false;
+    for (known, collection) in known {
+        match collection.version(client).await {
+            // No number: another resource tells more.
+            Ok(ResourceVersion(0)) => {}
+            Ok(version) => return Some(version < *known),
+            Err(error) => {
+                failed = true;
+                tracing::warn!(resource = collection.resource(), %error, "cannot be read");
+            }
+        }
+    }
+    (!failed).then_some(false)
 }
 
 #[cfg(test)]

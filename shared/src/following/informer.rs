@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn one_namespace_is_asked_for_by_its_path() {
         let informer = InformerBuilder::<Pod>::of(PODS).namespace("a").fields("spec.nodeName=n").build();
-        let path = |source: &Source| source.path(&[]);
+        let path = |source: &Source| source.path(&PODS, &[]);
         assert_eq!(path(&informer.source), "/api/v1/namespaces/a/pods?fieldSelector=spec.nodeName%3Dn");
         assert!(!informer.source.streams_list);
         // Where it is followed on demand, too.

@@ -1,5 +1,5 @@
-//! Checks from time to time which of several versions of a resource the apiserver serves. A resource that is off by default
-//! can be turned on and off while this process runs.
+//! Checks from time to time in which version the apiserver serves a resource, if it does. A resource that is off by default
+//! can be turned on and off while this process runs, and an upgrade of the apiserver replaces its version.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::api::resource::Resource;
+use crate::api::versions::versions;
 use crate::following::cache::Progress;
 use crate::transport::api_error::ApiError;
 use crate::transport::client::{Client, soon_after};
@@ -21,24 +22,17 @@ const RETRY: Duration = Duration::from_secs(5);
 /// The repeated check.
 pub(crate) struct Served<F> {
     client: Client,
-    /// What logs call these resources.
-    name: String,
-    resources: Vec<Resource>,
+    resource: Resource,
     follow: F,
     ready: watch::Sender<Progress>,
 }
 
 impl<F: FnMut(Option<&Resource>)> Served<F> {
-    /// The task, and the progress of its first check. `follow` gets the first of `resources` that is served, after the
-    /// first check and after each change.
-    pub(crate) fn new(
-        client: Client,
-        name: String,
-        resources: Vec<Resource>,
-        follow: F,
-    ) -> (Self, watch::Receiver<Progress>) {
+    /// The task, and the progress of its first check. `follow` gets the resource in the preferred version that is served,
+    /// after the first check and after each change.
+    pub(crate) fn new(client: Client, resource: Resource, follow: F) -> (Self, watch::Receiver<Progress>) {
         let (ready, is_ready) = watch::channel(Progress::default());
-        (Self { client, name, resources, follow, ready }, is_ready)
+        (Self { client, resource, follow, ready }, is_ready)
     }
 
     /// Checks for as long as the future is polled.
@@ -46,7 +40,7 @@ impl<F: FnMut(Option<&Resource>)> Served<F> {
         let mut came_back = self.client.came_back();
         let mut known = None;
         loop {
-            let pause = match first_served(&self.client, &self.resources).await {
+            let pause = match find(&self.client, &self.resource).await {
                 Ok(served) => {
                     if known.as_ref() != Some(&served) {
                         self.note(served.as_ref());
@@ -55,7 +49,7 @@ impl<F: FnMut(Option<&Resource>)> Served<F> {
                     PERIOD
                 }
                 Err(error) => {
-                    tracing::warn!(resources = self.name, %error, "cannot discover the served resource");
+                    tracing::warn!(resource = %self.resource, %error, "cannot discover the served resource");
                     RETRY
                 }
             };
@@ -68,17 +62,20 @@ impl<F: FnMut(Option<&Resource>)> Served<F> {
 
     fn note(&mut self, served: Option<&Resource>) {
         let version = served.map_or_else(|| "none".to_owned(), Resource::api_version);
-        tracing::debug!(resources = self.name, version, "served resource changed");
+        tracing::debug!(resource = %self.resource, version, "served resource changed");
+        if let Some(served) = served {
+            self.client.speak(served);
+        }
         (self.follow)(served);
         self.ready.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
     }
 }
 
-async fn first_served(client: &Client, resources: &[Resource]) -> Result<Option<Resource>, ApiError> {
-    for resource in resources {
-        let served = GroupVersion::read(client, &resource.api_version()).await?;
-        if served.resource_of(&resource.kind).is_some() {
-            return Ok(Some(resource.clone()));
+async fn find(client: &Client, resource: &Resource) -> Result<Option<Resource>, ApiError> {
+    for version in versions(resource) {
+        let served = GroupVersion::read(client, &version.api_version()).await?;
+        if served.resource_of(&version.kind).is_some() {
+            return Ok(Some(version));
         }
     }
     Ok(None)

@@ -28,20 +28,21 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The path of what is listed, with these parameters and the selectors.
-    pub(crate) fn path(&self, query: &[(&str, &str)]) -> String {
-        self.path_of(&self.field_selector, query)
+    /// The path of what is listed, with these parameters and the selectors, where the resource is served as `spoken`.
+    pub(crate) fn path(&self, spoken: &Resource, query: &[(&str, &str)]) -> String {
+        self.path_of(spoken, &self.field_selector, query)
     }
 
     /// The path of what is watched after the list.
-    pub(crate) fn watch_path(&self, query: &[(&str, &str)]) -> String {
-        if self.watch_fields.is_empty() { self.path(query) } else { self.path_of(&self.watch_fields, query) }
+    pub(crate) fn watch_path(&self, spoken: &Resource, query: &[(&str, &str)]) -> String {
+        let fields = if self.watch_fields.is_empty() { &self.field_selector } else { &self.watch_fields };
+        self.path_of(spoken, fields, query)
     }
 
-    fn path_of(&self, field_selector: &str, query: &[(&str, &str)]) -> String {
+    fn path_of(&self, spoken: &Resource, field_selector: &str, query: &[(&str, &str)]) -> String {
         let selectors = [("fieldSelector", field_selector), ("labelSelector", &*self.label_selector)];
         let pairs: Vec<_> = query.iter().copied().chain(selectors).collect();
-        with_query(&self.resource.collection_path(&self.namespace), &pairs)
+        with_query(&spoken.collection_path(&self.namespace), &pairs)
     }
 
     /// The same of one namespace, of which no list is streamed; the empty one stands for all that this is of.

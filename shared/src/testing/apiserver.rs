@@ -629,7 +629,7 @@ impl State {
         };
         let patched = match (&*call.content_type, &call.body) {
             (_, configuration) if is_applied => {
-                patch::apply(&mut object, configuration, call.query.get("fieldManager"))
+                patch::apply(&mut object, configuration, &call.resource, call.query.get("fieldManager"))
             }
             ("application/strategic-merge-patch+json", Value::Object(fields)) => {
                 patch::strategic_merge(&mut object, fields)

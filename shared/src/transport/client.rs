@@ -18,8 +18,10 @@ mod limiter;
 pub(crate) mod list;
 pub(crate) mod page;
 mod reach;
+mod spoken;
 mod transport;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +58,7 @@ use limiter::Limiter;
 use list::Paged;
 use reach::Reach;
 pub use reach::{RETURN_SPREAD, soon_after};
+use spoken::Spoken;
 pub(crate) use transport::Connection;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use transport::connection_of;
@@ -190,6 +193,7 @@ pub struct Client {
     refusals: Arc<Refusals>,
     reach: Arc<Reach>,
     paged: Arc<Paged>,
+    spoken: Arc<Spoken>,
     gates: Vec<Arc<dyn Gate>>,
     goes_ahead: bool,
 }
@@ -221,6 +225,7 @@ impl Client {
             refusals: Arc::default(),
             reach: Arc::default(),
             paged: Arc::default(),
+            spoken: Arc::default(),
             gates: Vec::new(),
             goes_ahead: false,
         })
@@ -317,9 +322,20 @@ impl Client {
             refusals: Arc::default(),
             reach: Arc::default(),
             paged: Arc::default(),
+            spoken: Arc::default(),
             gates: Vec::new(),
             goes_ahead: false,
         }
+    }
+
+    /// From here on, asks for a resource in this version.
+    pub(crate) fn speak(&self, served: &Resource) {
+        self.spoken.note(served);
+    }
+
+    /// A resource in the version in which the apiserver serves it, as far as that was discovered.
+    pub(crate) fn spoken<'a>(&self, resource: &'a Resource) -> Cow<'a, Resource> {
+        self.spoken.of(resource)
     }
 
     /// The apiserver's host and port, as the `host` label of `rest_client_*` has it.

@@ -45,7 +45,7 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
     mut each: impl FnMut(T),
 ) -> Result<(), ApiError> {
     let Selection { field_selector, label_selector, from_cache: _ } = selection;
-    let collection = resource.collection_path(namespace);
+    let collection = client.spoken(resource).collection_path(namespace);
     // Of a resource whose watch cache has not started, such as one with a broken conversion, the apiserver lists nothing in
     // one answer. Pages of a namespace, or of some objects, come from etcd then, and are few.
     let is_whole = namespace.is_empty() && field_selector.is_empty() && label_selector.is_empty();
@@ -110,7 +110,7 @@ impl Pages<'_> {
         let Selection { field_selector, label_selector, from_cache } = self.selection;
         // A token has a version of its own.
         let version = if from_cache && token.is_empty() { "0" } else { "" };
-        let collection = self.resource.collection_path(self.namespace);
+        let collection = self.client.spoken(self.resource).collection_path(self.namespace);
         let path = |limit: &str| {
             let queried = [
                 ("limit", limit),
@@ -137,7 +137,7 @@ pub(crate) async fn latest_version(
     resource: &Resource,
     namespace: &str,
 ) -> Result<ResourceVersion, ApiError> {
-    let collection = resource.collection_path(namespace);
+    let collection = client.spoken(resource).collection_path(namespace);
     let (path, mut size) = (|limit: &str| with_query(&collection, &[("limit", limit)]), PageSize::ONE);
     let body = client.page(path, Accept::Metadata, resource, &mut size).await?;
     let page = Page::read(&body).map_err(ApiError::unread(&Method::GET, &collection))?;

@@ -76,9 +76,14 @@ impl Control {
         self.client.may_write(method, &format!("/apis/cloud/v1/{resource}/{}", segment(name)))
     }
 
+    /// The path of an object, or of its subresource, in the version that the apiserver serves.
+    fn path(&self, resource: &Resource, key: &Key, subresource: &str) -> String {
+        self.client.spoken(resource).object_path(key.namespace(), key.name(), subresource)
+    }
+
     /// A live read: the newest state, past every cache.
     pub async fn get<T: Object>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
-        self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
+        self.client.get(&self.path(resource, key, "")).await
     }
 }
 

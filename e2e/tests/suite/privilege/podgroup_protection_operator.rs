@@ -1,6 +1,7 @@
 //! A group that is being deleted and goes after its last pod.
 
 use anyhow::{Context, Result, ensure};
+use e2e::cluster::pod_group_version;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject};
@@ -8,16 +9,16 @@ use serde_json::{Value, json};
 
 use crate::support::{Scene, template};
 
-const API_VERSION: &str = "scheduling.k8s.io/v1alpha2";
 const KIND: &str = "PodGroup";
 const NAME: &str = "group";
 
 pub(super) const NEEDS: &[&str] = &[];
 
 pub(super) async fn live(scene: &Scene) -> Result<()> {
-    let groups: Api<DynamicObject> = e2e::apply::api(&scene.client, API_VERSION, KIND, &scene.namespace).await?;
+    let api_version = format!("scheduling.k8s.io/{}", pod_group_version());
+    let groups: Api<DynamicObject> = e2e::apply::api(&scene.client, &api_version, KIND, &scene.namespace).await?;
     let spec = json!({"schedulingPolicy": {"basic": {}}});
-    scene.apply(&json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": NAME}, "spec": spec})).await?;
+    scene.apply(&json!({"apiVersion": api_version, "kind": KIND, "metadata": {"name": NAME}, "spec": spec})).await?;
     scene.apply(&user("user")).await?;
     groups.delete(NAME, &DeleteParams::default()).await.map(drop).context("delete the group")?;
     let going = groups.get(NAME).await?;

@@ -68,7 +68,7 @@ impl UserWriter {
             RecordedClaim::Created(place) => Some((entry, created.get(place)?.clone())),
         });
         let claims: Vec<(Box<str>, Box<str>)> = claims.collect();
-        let patch = Patch::apply(FIELD_MANAGER, &resource_claim_statuses(user, &claims)).on_status();
+        let patch = Patch::apply(FIELD_MANAGER, &resource_claim_statuses(&user.key, &claims)).on_status();
         let control = self.ctx.for_key(&user.key, user.uid);
         let patched = control.patch(&user.resource, &user.key, user.uid, patch).await.unless_absent();
         if patched.context("cannot record its claims")?.is_some() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shared::api::object::Key;
+use shared::api::resource::{PODS, Resource};
 use shared::controllers::live_spec::{Abridged, complete};
 use shared::working::control::Control;
 
@@ -17,6 +18,8 @@ use crate::objects::{ClaimName, ClaimUser, Entry, Source};
 #[derive(Debug)]
 pub struct ObservedUser<U> {
     pub user: Arc<U>,
+    /// Its kind, in the version that the apiserver serves.
+    pub kind: Resource,
     /// Of each of its entries, in their order.
     pub entries: Vec<ObservedEntry>,
     /// The PodGroup of a pod.
@@ -51,15 +54,15 @@ impl Caches {
             None => Group::None,
             Some(group) => self.pod_groups.get(&group).map_or(Group::Missing(group), Group::Found),
         };
-        Some(self.observe_user(pod, group))
+        Some(self.observe_user(pod, PODS, group))
     }
 
     pub fn observe_pod_group(&self, key: &Key) -> Option<ObservedUser<PodGroup>> {
         let group = self.pod_groups.get(key)?;
-        Some(self.observe_user(group, Group::None))
+        Some(self.observe_user(group, self.served_pod_groups(), Group::None))
     }
 
-    fn observe_user<U: ClaimUser>(&self, user: Arc<U>, group: Group) -> ObservedUser<U> {
+    fn observe_user<U: ClaimUser>(&self, user: Arc<U>, kind: Resource, group: Group) -> ObservedUser<U> {
         let own = self.claims_of(&*user);
         let groups = if let Group::Found(group) = &group { self.claims_of(&**group) } else { Vec::new() };
         let entries = user.entries().iter().map(|entry| {
@@ -68,7 +71,7 @@ impl Caches {
             self.observe_entry(&*user, entry, own, is_groups)
         });
         let entries = entries.collect();
-        ObservedUser { user, entries, group, gates: self.gates }
+        ObservedUser { user, kind, entries, group, gates: self.gates }
     }
 
     fn observe_entry<U: ClaimUser>(

@@ -8,15 +8,14 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use shared::api::json;
-use shared::api::owner::OwnerReference;
+use shared::api::owner::{Owner, OwnerReference};
 use shared::api::raw::{RawObject, raw_of};
 
 use super::reasons::{Failure, Wait};
-use crate::flags::gates::FeatureGates;
 use crate::objects::claim::ResourceClaim;
 use crate::objects::template::{ClaimContent, ResourceClaimTemplate};
 use crate::objects::{ClaimName, ClaimUser, Entry, POD_CLAIM_NAME, Source};
-use crate::observe::users::ObservedEntry;
+use crate::observe::users::{ObservedEntry, ObservedUser};
 
 /// A claim that is made from a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +45,12 @@ pub(super) enum Standing<'a> {
 
 /// The state of this entry. A recorded claim that belongs to somebody else is not used.
 pub(super) fn standing<'a, U: ClaimUser>(
-    user: &U,
+    observed: &ObservedUser<U>,
     entry: &'a Entry,
     seen: &'a ObservedEntry,
     group: Option<&str>,
-    gates: FeatureGates,
 ) -> Standing<'a> {
+    let ObservedUser { user, kind: _, entries: _, group: _, gates } = observed;
     let is_for = |claim: &&Arc<ResourceClaim>| user.is_for(claim, gates.workload_resource_claims);
     match (user.claim_name(entry), &seen.named) {
         (ClaimName::Unsupported, _) => Standing::Fails(Failure::Unsupported { message: user.unsupported(&entry.name) }),
@@ -62,28 +61,27 @@ pub(super) fn standing<'a, U: ClaimUser>(
         (ClaimName::Generated(_) | ClaimName::NotCreated, _) => match (&seen.own, group) {
             (Some(claim), _) => Standing::There { claim, is_known: false },
             (None, Some(group)) if seen.is_groups => Standing::Waits(Wait::ClaimOfPodGroup { group: group.to_owned() }),
-            (None, _) => from_template(user, entry, seen.template.as_ref(), gates),
+            (None, _) => from_template(observed, entry, seen.template.as_ref()),
         },
     }
 }
 
 fn from_template<'a, U: ClaimUser>(
-    user: &U,
+    observed: &ObservedUser<U>,
     entry: &'a Entry,
     template: Option<&'a Arc<ResourceClaimTemplate>>,
-    gates: FeatureGates,
 ) -> Standing<'a> {
     let Some(template) = template else {
         let Source::Template(name) = &entry.source else { return Standing::NotNeeded };
         return Standing::Fails(Failure::NoTemplate { template: name.to_string() });
     };
-    if template.has_prioritized_list && !gates.prioritized_list {
+    if template.has_prioritized_list && !observed.gates.prioritized_list {
         return Standing::Fails(Failure::PrioritizedList);
     }
     let Some(spec) = template.spec.whole() else {
         return Standing::Read { template };
     };
-    match claim_body(user, entry, spec) {
+    match claim_body(observed, entry, spec) {
         Ok(body) => {
             let has_admin_access = template.has_admin_access;
             Standing::Create(NewClaim { entry: entry.name.clone(), body, has_admin_access })
@@ -93,7 +91,11 @@ fn from_template<'a, U: ClaimUser>(
 }
 
 /// The JSON of a claim: field by field its template, and the annotation that says for which entry it was made.
-fn claim_body<U: ClaimUser>(user: &U, entry: &Entry, template: &RawValue) -> serde_json::Result<Bytes> {
+fn claim_body<U: ClaimUser>(
+    observed: &ObservedUser<U>,
+    entry: &Entry,
+    template: &RawValue,
+) -> serde_json::Result<Bytes> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Body<'a> {
@@ -116,7 +118,8 @@ fn claim_body<U: ClaimUser>(user: &U, entry: &Entry, template: &RawValue) -> ser
     let ClaimContent { metadata, spec } = content.unwrap_or_default();
     let mut annotations = metadata.annotations.map(RawObject::parse).transpose()?.unwrap_or_default();
     annotations.insert(POD_CLAIM_NAME, raw_of(&entry.name));
-    let owner = user.owner();
+    let ObservedUser { user, kind, .. } = observed;
+    let owner = Owner { resource: kind.clone(), ..user.owner() };
     let metadata = Metadata {
         generate_name: generate_name(user.meta().name(), &entry.name),
         labels: metadata.labels,

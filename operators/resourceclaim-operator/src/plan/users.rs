@@ -72,7 +72,7 @@ impl Reasoned for UserPlan {
 
 /// Plans the next stage of a pod. One that has ended, or is being deleted, gets nothing more.
 pub fn plan_pod(observed: &ObservedUser<Pod>) -> UserNext {
-    let ObservedUser { user: pod, group, gates, entries: _ } = observed;
+    let ObservedUser { user: pod, kind: _, group, gates, entries: _ } = observed;
     let nothing = |reason| UserNext::Execute(UserPlan::Nothing(reason));
     if pod.entries.is_empty() {
         return nothing(UserReason::NoClaims);
@@ -137,11 +137,11 @@ fn use_by_pod(pod: &Pod, group: &Group, entry: &Entry, claim: &ResourceClaim, ac
 }
 
 fn plan_claims<U: ClaimUser>(observed: &ObservedUser<U>, use_of: impl Fn(&Entry, &ResourceClaim) -> Use) -> UserNext {
-    let ObservedUser { user, entries, group, gates } = observed;
+    let ObservedUser { user, kind: _, entries, group, gates: _ } = observed;
     let group = if let Group::Found(group) = group { Some(group.metadata.name()) } else { None };
     let mut draft = Draft::default();
     for (entry, seen) in user.entries().iter().zip(entries) {
-        match standing(&**user, entry, seen, group, *gates) {
+        match standing(observed, entry, seen, group) {
             Standing::NotNeeded => {}
             Standing::There { claim, is_known } => draft.use_claim(entry, claim, is_known, use_of(entry, claim)),
             Standing::Create(new) => draft.create(entry, new),

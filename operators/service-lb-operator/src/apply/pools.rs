@@ -102,10 +102,7 @@ fn from(reason: &AddressReason) -> String {
 
 /// The applied fields.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Configuration<'a> {
-    api_version: &'static str,
-    kind: &'static str,
     metadata: Name<'a>,
     status: PoolsStatus,
 }
@@ -119,6 +116,6 @@ struct Name<'a> {
 impl<'a> Configuration<'a> {
     fn new(service: &'a PooledService, status: PoolsStatus) -> Self {
         let metadata = Name { namespace: service.metadata.namespace(), name: service.metadata.name() };
-        Self { api_version: "v1", kind: "Service", metadata, status }
+        Self { metadata, status }
     }
 }

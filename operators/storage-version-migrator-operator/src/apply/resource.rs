@@ -60,7 +60,7 @@ impl ResourceWriter {
             "lastTransitionTime": Time::of(self.ctx.now()), "observedGeneration": generation,
         });
         let definition = json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": key.name() },
+            "metadata": { "name": key.name() },
             "status": { "conditions": [condition], "storedVersions": stored_versions },
         });
         let patch = Patch::apply(FIELD_MANAGER, &definition).on_status();

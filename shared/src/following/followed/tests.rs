@@ -137,6 +137,24 @@ async fn after_a_restore_everything_is_listed_anew() {
 }
 
 #[tokio::test]
+async fn a_restore_is_noticed_although_the_cache_is_listed_again_before_the_server_answers() {
+    let scene = Scene::at(5).await;
+    let mut followed = Followed::default();
+    followed.add(scene.cache.clone());
+    {
+        let mut server = scene.server.lock().unwrap();
+        (server.version, server.failures) = (4, usize::MAX);
+    }
+    let relist = async {
+        scene.cache.relist().await;
+        scene.server.lock().unwrap().failures = 0;
+    };
+    let noticed = async { tokio::join!(followed.is_ahead_of(&scene.client), relist).0 };
+    assert!(timeout(LIMIT, noticed).await.expect("it is answered in time"));
+    assert_eq!(scene.version(), 4);
+}
+
+#[tokio::test]
 async fn a_restore_is_noticed_although_the_server_refuses_at_first() {
     let scene = Scene::at(5).await;
     let mut followed = Followed::default();

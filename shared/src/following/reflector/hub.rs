@@ -74,7 +74,8 @@ impl Hub {
     }
 
     pub(super) fn follow(&self, source: &Source) -> Follower {
-        let form = Form { path: source.watch_path(&[]), accept: source.accept.of_watch(&source.resource) };
+        let form =
+            Form { path: source.watch_path(&source.resource, &[]), accept: source.accept.of_watch(&source.resource) };
         self.followed().entry(form.clone()).or_default().followers += 1;
         Follower { hub: self.clone(), form }
     }
@@ -115,7 +116,7 @@ impl Follower {
         let reading = read(
             Ending::of(&opened),
             client.clone(),
-            path(source, Some(version), limit),
+            path(source, &client.spoken(&source.resource), Some(version), limit),
             (source.accept, source.resource.clone()),
         );
         opened.is_read_by(self.hub.0.runtime.spawn(reading).abort_handle());

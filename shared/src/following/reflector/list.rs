@@ -17,7 +17,8 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     }
 
     async fn list_in_one(&mut self) -> Result<(), Stop> {
-        let (client, path) = (self.watches.client.clone(), self.source.path(&[]));
+        let client = self.watches.client.clone();
+        let path = self.source.path(&client.spoken(&self.source.resource), &[]);
         let (accept, resource) = (self.source.accept, self.source.resource.clone());
         let mut live = Vec::new();
         let each = |item: Item<'_>| {
@@ -36,8 +37,10 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     async fn list_in_pages(&mut self) -> Result<(), Stop> {
         let (mut live, mut token, mut size) = (Vec::new(), String::new(), PageSize::default());
         loop {
-            let path = |limit: &str| self.source.path(&[("limit", limit), ("continue", &token)]);
-            let body = self.watches.client.page(path, self.source.accept, &self.source.resource, &mut size).await?;
+            let client = &self.watches.client;
+            let spoken = client.spoken(&self.source.resource);
+            let path = |limit: &str| self.source.path(&spoken, &[("limit", limit), ("continue", &token)]);
+            let body = client.page(path, self.source.accept, &self.source.resource, &mut size).await?;
             self.source.health.hears();
             let page = Page::read(&body).map_err(|error| Stop::Failed(error.to_string()))?;
             live.extend(page.items.into_iter().filter_map(|item| self.decode(item).ok()));

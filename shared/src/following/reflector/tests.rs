@@ -385,7 +385,7 @@ async fn paths_carry_selectors_in_the_form_of_a_query() {
     let mut scene = Scene::new();
     scene.reflector.source.field_selector = "spec.nodeName=a b,status.phase!=Failed".into();
     assert_eq!(
-        scene.reflector.source.path(&[("watch", "1"), ("continue", "")]),
+        scene.reflector.source.path(&PODS, &[("watch", "1"), ("continue", "")]),
         "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Da%20b%2Cstatus.phase%21%3DFailed"
     );
 }

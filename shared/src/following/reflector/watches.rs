@@ -91,7 +91,7 @@ impl Watches {
                 }
             }
         }
-        let path = path(source, version, limit);
+        let path = path(source, &self.client.spoken(&source.resource), version, limit);
         let stream = self.client.watch(&path, source.accept, &source.resource).await;
         let stream = stream.map_err(|error| match error {
             error if version.is_none() && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,

@@ -198,10 +198,8 @@ async fn work(
     following.spawn(metrics.measure_lag().map(Ok));
     following.spawn(retry_after_returns(client.came_back(), queues.clone()).map(Ok));
     let start_over = StartOver { followed: followed.clone(), on_restore, queues: queues.clone(), syncing };
-    match &elector {
-        Some(elector) => following.spawn(start_over.with_lease(elector.restores()).map(Ok)),
-        None => following.spawn(start_over.without_lease(client.clone()).map(Ok)),
-    };
+    let restores = elector.as_ref().map(Elector::restores);
+    following.spawn(start_over.run(client.clone(), restores).map(Ok));
     let caches = Caches { client, progress, followed };
     tokio::select! {
         // On the heap: what passes this future on would otherwise hold all of it by value, and be large.

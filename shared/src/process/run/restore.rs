@@ -1,7 +1,10 @@
 //! After etcd was restored from a backup: versions have fallen, watches that go on from the old ones stay silent, and
 //! what this process remembers of its writes is of a history that is no more.
 //!
-//! Left out: noticing a restore without a Lease while the apiserver goes on running; its watches must be cut for that.
+//! Left out: noticing a restore while the apiserver goes on running, without a Lease or of what was written since the last
+//! renewal; its watches must be cut for that.
+
+use std::future::pending;
 
 use tokio::sync::watch::Receiver;
 
@@ -21,20 +24,26 @@ pub(crate) struct StartOver {
 }
 
 impl StartOver {
-    /// Starts over each time the Lease shows a restore.
-    pub(super) async fn with_lease(self, mut restores: Receiver<u64>) {
-        while restores.changed().await.is_ok() {
+    /// Starts over each time the Lease shows a restore, if there is a Lease, or the server's versions are below those that
+    /// are known. These are compared once it answers after anything has failed, because in a restore every watch breaks.
+    /// The Lease shows it sooner, and does not show that only what was written since its last renewal is lost.
+    pub(super) async fn run(self, client: Client, mut restores: Option<Receiver<u64>>) {
+        let mut gaps = client.gaps();
+        loop {
+            tokio::select! {
+                () = shown_by_lease(restores.as_mut()) => {}
+                () = self.shown_by_versions(&client, &mut gaps) => {}
+            }
             self.start_over().await;
         }
     }
 
-    /// Starts over where the server's versions are below those that are known: once it answers after anything has
-    /// failed, for in a restore every watch breaks.
-    pub(super) async fn without_lease(self, client: Client) {
-        let mut gaps = client.gaps();
+    /// Ends once the server's versions have fallen.
+    async fn shown_by_versions(&self, client: &Client, gaps: &mut Receiver<u64>) {
+        // The sender is the client's own: it does not go away.
         while gaps.changed().await.is_ok() {
-            if self.followed.is_ahead_of(&client).await {
-                self.start_over().await;
+            if self.followed.is_ahead_of(client).await {
+                return;
             }
         }
     }
@@ -54,6 +63,15 @@ impl StartOver {
             queue.add_all_spread(RETURN_SPREAD);
         }
         tracing::info!("caches match the restored etcd");
+    }
+}
+
+/// Ends once the Lease's version has fallen; never without a Lease.
+async fn shown_by_lease(restores: Option<&mut Receiver<u64>>) {
+    let Some(restores) = restores else { return pending().await };
+    if restores.changed().await.is_err() {
+        // The election has ended, and the process with it.
+        pending::<()>().await;
     }
 }
 
@@ -109,7 +127,8 @@ mod tests {
             syncing: Syncing::default(),
         };
         let (lease, restores) = watch::channel(0_u64);
-        tokio::spawn(start_over.with_lease(restores));
+        let client = Server::new().client(&Connection::default());
+        tokio::spawn(start_over.run(client, Some(restores)));
         tokio::task::yield_now().await;
         assert_eq!(forgotten.load(Ordering::Relaxed), 0);
         lease.send_modify(|restores| *restores += 1);
@@ -120,6 +139,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_lease_a_restore_is_noticed_although_every_request_was_answered() {
+        notices_a_restore(None).await;
+    }
+
+    /// What was written since the Lease was renewed is lost, and the Lease's version does not fall.
+    #[tokio::test(start_paused = true)]
+    async fn a_restore_is_noticed_although_the_backup_has_the_newest_version_of_the_lease() {
+        let (_lease, restores) = watch::channel(0_u64);
+        notices_a_restore(Some(restores)).await;
+    }
+
+    async fn notices_a_restore(restores: Option<Receiver<u64>>) {
         let server = Server::new();
         server.add(&pod("a"));
         let backup = server.back_up();
@@ -131,7 +161,7 @@ mod tests {
         tokio::spawn(informer.run(client.clone()).0);
         let (on_restore, queues, syncing) = (Vec::new(), Vec::new(), Syncing::default());
         let start_over = StartOver { followed, on_restore, queues, syncing };
-        tokio::spawn(start_over.without_lease(client));
+        tokio::spawn(start_over.run(client, restores));
         cached(&cache, &["a", "b"]).await;
 
         server.cut_watches("pods");

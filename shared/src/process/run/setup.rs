@@ -238,17 +238,28 @@ impl Setup {
 
     /// Follows all of a resource while the apiserver serves it, which few clusters turn on.
     pub fn watch_while_served<T: Kind>(&mut self, informer: Informer<T>) {
-        let (need, mut held) = (Need::default(), None);
-        self.watch_while(informer, &need);
-        self.when_served(&[T::RESOURCE], move |served| drop(replace(&mut held, served.map(|_| need.hold("")))));
+        self.watch_as_served(informer, |_| {});
     }
 
-    /// Calls this on every replica before work starts and at each change, with the first of these resources that the
-    /// apiserver serves, or with none.
-    pub fn when_served(&mut self, resources: &[Resource], follow: impl FnMut(Option<&Resource>) + Send + 'static) {
-        let name = resources.first().map(ToString::to_string).unwrap_or_default();
-        let check = format!("served/{name}");
-        let (served, ready) = Served::new(self.client.clone(), name, resources.to_vec(), follow);
+    /// As [`Self::watch_while_served`], and calls this as [`Self::when_served`] does.
+    pub fn watch_as_served<T: Kind>(
+        &mut self,
+        informer: Informer<T>,
+        mut follow: impl FnMut(Option<&Resource>) + Send + 'static,
+    ) {
+        let (need, mut held) = (Need::default(), None);
+        self.watch_while(informer, &need);
+        self.when_served(T::RESOURCE, move |served| {
+            drop(replace(&mut held, served.map(|_| need.hold(""))));
+            follow(served);
+        });
+    }
+
+    /// Asks for a resource in the version that the apiserver serves, and calls this on every replica before work starts and
+    /// at each change: with the resource in that version, or with none.
+    pub fn when_served(&mut self, resource: Resource, follow: impl FnMut(Option<&Resource>) + Send + 'static) {
+        let check = format!("served/{resource}");
+        let (served, ready) = Served::new(self.client.clone(), resource, follow);
         self.run(check, ready, served.run());
     }
 

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::store::child;
+use crate::api::resource::Resource;
 
 /// RFC 7386.
 pub(super) fn merge(target: &mut Value, patch: &Value) {
@@ -84,7 +85,18 @@ fn merge_list(name: &str, known: &mut Value, items: &[Value]) -> Result<(), Stri
 }
 
 /// Server-side apply with force, by a manager that applies the same fields each time.
-pub(super) fn apply(target: &mut Value, configuration: &Value, manager: Option<&String>) -> Result<(), String> {
+///
+/// Upstream: `Apply`, staging/src/k8s.io/apimachinery/pkg/util/managedfields/internal/structuredmerge.go.
+pub(super) fn apply(
+    target: &mut Value,
+    configuration: &Value,
+    resource: &Resource,
+    manager: Option<&String>,
+) -> Result<(), String> {
+    let (told, expected) = (&configuration["apiVersion"], resource.api_version());
+    if *told != expected || configuration["kind"] != *resource.kind {
+        return Err(format!("Incorrect version specified in apply patch: {told}, expected: {expected}"));
+    }
     if manager.is_none_or(String::is_empty) {
         return Err("fieldManager: Required value: is required for apply patch".to_owned());
     }

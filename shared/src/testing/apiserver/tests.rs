@@ -64,7 +64,8 @@ async fn an_apply_names_its_manager_and_brings_nothing_back() {
     let server = Server::new();
     server.add(&pod("a").label("app", "web"));
     let client = client(&server);
-    let configuration = json!({ "metadata": { "uid": uid("a"), "labels": { "tier": "front" } } });
+    let metadata = json!({ "uid": uid("a"), "labels": { "tier": "front" } });
+    let configuration = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata });
     assert_eq!(patch(&client, "", PatchType::Apply, configuration.clone()).await.unwrap_err(), "Invalid");
     let path = PODS.object_path("default", "a", "") + "?fieldManager=m&force=true";
     let body = to_json(&configuration);

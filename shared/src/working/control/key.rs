@@ -56,7 +56,7 @@ impl KeyControl<'_> {
 
     /// POST of an object's JSON into a namespace (`""` for a cluster-scoped one).
     pub async fn create(&self, resource: &Resource, namespace: &str, body: Bytes) -> Result<Written, ApiError> {
-        let path = resource.collection_path(namespace);
+        let path = self.control.client.spoken(resource).collection_path(namespace);
         let created = self.control.client.create(&path, Accept::Metadata, body.clone()).await;
         if created.as_ref().is_err_and(ApiError::is_outcome_unknown) && !has_name(&body) {
             self.control.consistency.lost(self.key, self.uid, resource);
@@ -73,7 +73,7 @@ impl KeyControl<'_> {
         key: &Key,
         options: &DeleteOptions<U, V>,
     ) -> Result<(), ApiError> {
-        let path = resource.object_path(key.namespace(), key.name(), "");
+        let path = self.control.path(resource, key, "");
         let deleted: Deleted = self.control.client.delete(&path, Accept::Metadata, json(options)).await?;
         let version = deleted.metadata.resource_version;
         if version == ResourceVersion::default() {
@@ -106,8 +106,9 @@ impl KeyControl<'_> {
         preconditions: impl Into<Preconditions<U, V>>,
         patch: Patch,
     ) -> Result<Written, ApiError> {
-        let path = with_query(&resource.object_path(key.namespace(), key.name(), patch.subresource), &patch.query());
-        let body = patch.body(&preconditions.into());
+        let spoken = self.control.client.spoken(resource);
+        let path = spoken.object_path(key.namespace(), key.name(), patch.subresource);
+        let (path, body) = (with_query(&path, &patch.query()), patch.body(&spoken, &preconditions.into()));
         self.noted(resource, self.control.client.patch(&path, Accept::Metadata, patch.kind, body).await)
     }
 
@@ -135,7 +136,7 @@ impl KeyControl<'_> {
         preconditions: Preconditions<U, V>,
         body: &Value,
     ) -> Result<Written, ApiError> {
-        let path = resource.object_path(key.namespace(), key.name(), subresource);
+        let path = self.control.path(resource, key, subresource);
         // The server refuses an empty body.
         let body = object_under(&preconditions, &json(body)).unwrap_or_default();
         self.noted(resource, self.control.client.replace(&path, Accept::Metadata, body).await)

@@ -17,13 +17,12 @@ use crate::working::worker::running::wrote;
 
 impl Control {
     pub async fn get_metadata<T: DeserializeOwned>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
-        let path = resource.object_path(key.namespace(), key.name(), "");
-        self.client.get_as(&path, Accept::Metadata).await
+        self.client.get_as(&self.path(resource, key, ""), Accept::Metadata).await
     }
 
     /// A live read of an object with every field it has.
     pub async fn get_raw(&self, resource: &Resource, key: &Key) -> Result<serde_json::Value, ApiError> {
-        self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
+        self.client.get(&self.path(resource, key, "")).await
     }
 
     /// A live read of a subresource, such as `scale`.
@@ -33,7 +32,7 @@ impl Control {
         key: &Key,
         subresource: &str,
     ) -> Result<T, ApiError> {
-        self.client.get(&resource.object_path(key.namespace(), key.name(), subresource)).await
+        self.client.get(&self.path(resource, key, subresource)).await
     }
 
     /// A live read of a path that is no object's and no collection's, such as a metric's.
@@ -112,7 +111,7 @@ impl KeyControl<'_> {
         propagation: Propagation,
     ) -> Result<(), ApiError> {
         let options = DeleteOptions::<Uid>::any().with_dependents(propagation);
-        let path = resource.collection_path(namespace);
+        let path = self.control.client.spoken(resource).collection_path(namespace);
         let IgnoredAny = self.client.delete(&path, Accept::MetadataList, json(&options)).await?;
         wrote();
         Ok(())

@@ -10,6 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::Preconditions;
 use crate::api::json;
+use crate::api::resource::Resource;
 use crate::transport::client::PatchType;
 
 /// A change of an object, without uid and resourceVersion, which are the write's [`Preconditions`].
@@ -41,8 +42,9 @@ impl Patch {
         Self::new(PatchType::Json, body)
     }
 
-    /// Server-side apply of an object with `apiVersion`, `kind` and `metadata`: the manager owns the fields in it from
-    /// then on, also those that had another owner. A field that it applied before and leaves out now is removed.
+    /// Server-side apply of an object with its `metadata`; the write adds `apiVersion` and `kind`. The manager owns the
+    /// fields in it from then on, also those that had another owner. A field that it applied before and leaves out now is
+    /// removed.
     pub fn apply(manager: &'static str, body: &impl Serialize) -> Self {
         Self { manager, ..Self::new(PatchType::Apply, body) }
     }
@@ -72,15 +74,29 @@ impl Patch {
         [("fieldManager", self.manager), ("force", force)]
     }
 
-    /// The body that the server refuses (409) where the preconditions don't hold.
-    pub(super) fn body<U: Serialize, V: Serialize>(&self, preconditions: &Preconditions<U, V>) -> Bytes {
+    /// The body that the server refuses (409) where the preconditions don't hold, for an object of a kind that is served
+    /// as `spoken`.
+    pub(super) fn body<U: Serialize, V: Serialize>(
+        &self,
+        spoken: &Resource,
+        preconditions: &Preconditions<U, V>,
+    ) -> Bytes {
         let guarded = match self.kind {
             PatchType::Json => operations_under(preconditions, &self.body),
-            PatchType::Merge | PatchType::StrategicMerge | PatchType::Apply => object_under(preconditions, &self.body),
+            PatchType::Merge | PatchType::StrategicMerge => object_under(preconditions, &self.body),
+            PatchType::Apply => typed(spoken, &self.body).and_then(|body| object_under(preconditions, &body)),
         };
         // The server refuses an empty body, so a patch without preconditions changes nothing.
         guarded.unwrap_or_default()
     }
+}
+
+/// An object's JSON with its kind, in the version of the request's path.
+fn typed(spoken: &Resource, body: &[u8]) -> serde_json::Result<Bytes> {
+    let mut object: BTreeMap<&str, &RawValue> = serde_json::from_slice(body)?;
+    let (api_version, kind) = (to_raw_value(&spoken.api_version())?, to_raw_value(&spoken.kind)?);
+    object.extend([("apiVersion", &*api_version), ("kind", &*kind)]);
+    Ok(json(&object))
 }
 
 /// An object's JSON with the preconditions in its metadata; every other field stays as it is written.
@@ -142,13 +158,14 @@ fn operations_under<U: Serialize, V: Serialize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::resource::PODS;
     use crate::api::url::with_query;
     use serde_json::{Value, json};
 
     #[track_caller]
     fn check(patch: &Patch, expected: &Value) {
         let preconditions = Preconditions { uid: "u", resource_version: Some("7") };
-        let sent: Value = serde_json::from_slice(&patch.body(&preconditions)).unwrap();
+        let sent: Value = serde_json::from_slice(&patch.body(&PODS, &preconditions)).unwrap();
         assert_eq!(sent, *expected);
     }
 
@@ -176,7 +193,7 @@ mod tests {
         let of = |status: Value| {
             let patch = Patch::status(&json!({ "metadata": { "annotations": { "a": "b" } }, "status": status }));
             assert_eq!((patch.kind, patch.subresource), (PatchType::StrategicMerge, "status"));
-            let sent: Value = serde_json::from_slice(&patch.body(&Preconditions::from("u"))).unwrap();
+            let sent: Value = serde_json::from_slice(&patch.body(&PODS, &Preconditions::from("u"))).unwrap();
             assert_eq!(sent["metadata"], json!({ "annotations": { "a": "b" }, "uid": "u" }));
             sent["status"].clone()
         };
@@ -192,22 +209,23 @@ mod tests {
     }
 
     #[test]
-    fn an_apply_names_its_manager_and_takes_fields_over() {
-        let apply = Patch::apply("m", &json!({ "kind": "A", "metadata": { "name": "a" }, "spec": { "a": [1.50] } }));
+    fn an_apply_names_its_kind_and_its_manager_and_takes_fields_over() {
+        let apply = Patch::apply("m", &json!({ "metadata": { "name": "a" }, "spec": { "a": [1.50] } }));
         let metadata = json!({ "name": "a", "uid": "u", "resourceVersion": "7" });
-        check(&apply, &json!({ "kind": "A", "metadata": metadata, "spec": { "a": [1.50] } }));
+        let expected = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": { "a": [1.50] } });
+        check(&apply, &expected);
         assert_eq!(with_query("/a", &apply.query()), "/a?fieldManager=m&force=true");
         assert_eq!(with_query("/a", &Patch::merge(&json!({})).query()), "/a");
     }
 
     #[test]
     fn without_a_version_only_the_uid_is_compared() {
-        let body = Patch::merge(&json!({ "spec": {} })).body(&Preconditions::from("u"));
+        let body = Patch::merge(&json!({ "spec": {} })).body(&PODS, &Preconditions::from("u"));
         assert_eq!(body, r#"{"metadata":{"uid":"u"},"spec":{}}"#);
     }
 
     #[test]
     fn what_cannot_be_guarded_is_not_sent() {
-        assert_eq!(Patch::merge(&json!(1)).body(&Preconditions::from("u")), "");
+        assert_eq!(Patch::merge(&json!(1)).body(&PODS, &Preconditions::from("u")), "");
     }
 }

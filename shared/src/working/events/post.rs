@@ -16,7 +16,7 @@ use super::correlator::{Correlator, Event};
 use super::{EventMetrics, Occurrence};
 use crate::api::json;
 use crate::api::object::{ResourceVersion, Uid};
-use crate::api::resource::EVENTS;
+use crate::api::resource::{EVENTS, Resource};
 use crate::api::time::Time;
 use crate::transport::api_error::ApiError;
 use crate::transport::client::{Accept, Client, PatchType, soon_after};
@@ -127,7 +127,7 @@ impl Poster {
                 outcome => return Attempt::of(outcome),
             }
         }
-        let body = create_body(event, namespace);
+        let body = create_body(event, &self.client.spoken(&event.about.resource), namespace);
         Attempt::of(self.client.create::<IgnoredAny>(&EVENTS.collection_path(namespace), Accept::Metadata, body).await)
     }
 }
@@ -190,15 +190,16 @@ struct Source {
     component: &'static str,
 }
 
-fn create_body(event: &Event, namespace: &str) -> Bytes {
+/// The kind of the object is served as `spoken`.
+fn create_body(event: &Event, spoken: &Resource, namespace: &str) -> Bytes {
     let about = &event.about;
     json(&NewEvent {
         api_version: "v1",
         kind: "Event",
         metadata: Metadata { name: &event.name, namespace },
         involved_object: InvolvedObject {
-            api_version: about.resource.api_version(),
-            kind: &about.resource.kind,
+            api_version: spoken.api_version(),
+            kind: &spoken.kind,
             namespace: about.key.namespace(),
             name: about.key.name(),
             uid: about.uid,
