@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use shared::transport::clock::Clock;
 use tokio::time::sleep;
 
-use crate::run::{MANIFESTS, program, start, wait_default_account};
+use crate::run::{MANIFESTS, program, start, stay, wait_default_account};
 
 /// The one for all operators, and one of a family.
 const PICTURED: [&str; 2] = ["operators", "rollouts"];
@@ -44,12 +44,16 @@ pub(crate) async fn record(flags: &PicturesFlags) -> Result<()> {
     let options = ClusterOptions { nodes: 8, has_node_lifecycle: true, ..ClusterOptions::default() };
     let cluster = Cluster::start_with(options, &mut progress).await?;
     progress.show("starting the operators");
-    let operators = start(&cluster, &operator::all()?, &program()?, &FLAGS).await?;
+    let mut operators = start(&cluster, &operator::all()?, &program()?, &FLAGS).await?;
     let viewer = cluster.install(&Path::new(MANIFESTS).join("viewer")).await?;
     let prometheus = cluster.start_prometheus(&operators, &cluster.token(&viewer).await?, &json!([]))?;
     let begun = now();
     progress.show(&format!("all operators work for {} minutes", flags.minutes));
-    work(&cluster, flags.minutes).await?;
+    // A picture of operators that have ended, such as for a lost Lease on a busy machine, would be of no use.
+    tokio::select! {
+        worked = work(&cluster, flags.minutes) => worked?,
+        ended = stay(&cluster, &mut operators) => ended?,
+    }
     let time = Time { start: begun, end: now(), step: STEP };
     std::fs::create_dir_all(&flags.folder).with_context(|| format!("create {}", flags.folder.display()))?;
     for name in PICTURED {

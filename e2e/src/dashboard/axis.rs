@@ -49,7 +49,7 @@ impl Axis {
     /// The value in the axis' unit, in as many digits as a person reads.
     pub(super) fn text(&self, value: f64) -> String {
         let value = value / self.size;
-        let digits = [100.0, 10.0, 1.0, 0.1].iter().filter(|size| value < **size).count();
+        let digits = [100.0, 10.0, 1.0, 0.01].iter().filter(|size| value < **size).count();
         let text = format!("{value:.digits$}");
         let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &*text };
         format!("{short}{}", self.suffix)
