@@ -116,10 +116,7 @@ const GROUPS: &[Group] = &[
             ("node-sync-period", Duration),
         ],
     },
-    Group {
-        why: "no folder is provisioned as a volume",
-        flags: &[("enable-hostpath-provisioner", Bool)],
-    },
+    Group { why: "no folder is provisioned as a volume", flags: &[("enable-hostpath-provisioner", Bool)] },
     Group { why: "FlexVolumes are not supported", flags: &[("flex-volume-plugin-dir", Text)] },
 ];
 
