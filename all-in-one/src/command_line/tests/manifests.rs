@@ -103,9 +103,7 @@ fn kinds_manifest_works_unchanged() {
     assert_eq!(passed(&ipv4), passed(&kubeadm(&[], "")));
     assert_eq!(
         ipv4.notes.last().map(String::as_str),
-        Some(
-            "--enable-hostpath-provisioner has no effect: no folder is provisioned as a volume, and no pod empties a volume"
-        )
+        Some("--enable-hostpath-provisioner has no effect: no folder is provisioned as a volume")
     );
     let ipv6 = kubeadm(
         &["--bind-address", "--cluster-cidr", "--service-cluster-ip-range"],
