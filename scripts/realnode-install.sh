@@ -20,7 +20,7 @@ chart=$(ls "$release"/kubernetes-operators-*.tgz)
 overlay=dist/install
 families=(batch identity network nodes storage workloads)
 flag=--logging-format=json
-patch="{op: add, path: /spec/template/spec/containers/0/args/-, value: $flag}"
+patch='{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "'$flag'"}'
 
 by_helm() {
   local values=()
@@ -134,8 +134,9 @@ for way in by_helm by_kustomize by_file; do
   timed uninstall uninstall
   [ "$(web_pods)" = "$before" ] || fail "pods of the Deployment went with the operators"
   rows+=("$row")
-  kubectl delete deployment,replicaset,pods --selector app=web --cascade=orphan --grace-period 0 --force >/dev/null 2>&1
-  kubectl delete deployment web --ignore-not-found --cascade=orphan >/dev/null
+  # Nobody collects garbage now, and nothing may wait for that.
+  kubectl delete deployment web >/dev/null
+  kubectl delete replicasets,pods --selector app=web --grace-period 0 --force >/dev/null 2>&1
 done
 echo '| by | install | upgrade | kill everything | recover | uninstall |'
 echo '|---|---|---|---|---|---|'
