@@ -84,14 +84,15 @@ load_images() (
   cp "$(command -v busybox)" "$work/files/bin/busybox"
   for applet in $(busybox --list); do
     case $applet in
-      # A shell of busybox prefers its own nc, which lacks the options that tests give it; its static wget looks up names
-      # with libraries of another build, and crashes.
-      busybox | ash | sh | nc | nsenter | wget) ;;
+      # A shell of busybox prefers its own nc, which lacks the options that tests give it, as its dd does; its static wget
+      # looks up names with libraries of another build, and crashes.
+      busybox | ash | sh | dd | nc | nsenter | wget) ;;
       *) ln -s busybox "$work/files/bin/$applet" ;;
     esac
   done
   own bash sh
   own nc.openbsd nc
+  own dd dd
   own curl curl
   own wget wget
   own nsenter enter
