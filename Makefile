@@ -59,15 +59,13 @@ WORKSPACE := --locked --workspace
 AS_TESTED := $(WORKSPACE) --examples
 DEBUG     := $(TARGET_DIR)/debug
 
-# Programs of upstream's beside those of every local cluster that the e2e suite runs.
-SUITE_PROGRAMS := etcd kube-apiserver kube-scheduler kwok kubectl helm kube-controller-manager cloud-manager
+# Programs of upstream's that the e2e suite runs, and those that pictures of dashboards need.
+SUITE_PROGRAMS    := etcd kube-apiserver kube-scheduler kwok kubectl helm kube-controller-manager cloud-manager
+PICTURED_PROGRAMS := etcd kube-apiserver kube-scheduler kwok prometheus promtool
 
 # What cargo fmt does not follow: modules that a build script finds, and a crate outside of the workspace.
 UNFOLLOWED := $(wildcard e2e/tests/suite/privilege/*.rs) fuzz/src/main.rs
 EDITION    := $(shell sed -n 's/^edition = "\(.*\)"/\1/p' Cargo.toml)
-
-# The same for the pictures of dashboards.
-PICTURED_PROGRAMS := etcd kube-apiserver kube-scheduler kwok prometheus promtool
 
 # Each mostly waits. With two at a time, two cores are idle two fifths of the time.
 TESTS_AT_A_TIME := --test-threads 3

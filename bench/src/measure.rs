@@ -298,16 +298,25 @@ impl<'a> Bench<'a> {
         self.wait_until("gone", async || Ok(self.count::<K>().await? == 0)).await
     }
 
-    pub(crate) async fn wait_until(&self, what: &str, mut done: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
-        let end = Instant::now() + DEADLINE;
-        while !done().await? {
-            if Instant::now() >= end {
-                bail!("not {what} within {DEADLINE:?}");
-            }
-            sleep(LOOK).await;
-        }
-        Ok(())
+    pub(crate) async fn wait_until(&self, what: &str, done: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+        wait_until(what, DEADLINE, done).await
     }
+}
+
+/// Looks again and again until it is so.
+pub(crate) async fn wait_until(
+    what: &str,
+    deadline: Duration,
+    mut done: impl AsyncFnMut() -> Result<bool>,
+) -> Result<()> {
+    let end = Instant::now() + deadline;
+    while !done().await? {
+        if Instant::now() >= end {
+            bail!("not {what} within {deadline:?}");
+        }
+        sleep(LOOK).await;
+    }
+    Ok(())
 }
 
 /// The CPU time of each process since `before`; its memory is that of now.

@@ -12,7 +12,7 @@ mod options;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use e2e::apply::apply;
 use e2e::cluster::{Cluster, ClusterOptions};
 use e2e::progress::Progress;
@@ -23,7 +23,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::measure::in_parallel;
+use crate::measure::{in_parallel, wait_until};
 use each::with_each;
 use form::{Form, Forms};
 pub(crate) use options::MemoryOptions;
@@ -34,7 +34,6 @@ const NAMESPACE: &str = "default";
 const MEASURED_AFTER: Duration = Duration::from_secs(60);
 /// The Deployment that is changed while nobody works.
 const PROBE: &str = "probe";
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Measures, and gives a table of what was measured.
 pub(crate) async fn run(options: &MemoryOptions) -> Result<String> {
@@ -53,6 +52,7 @@ pub(crate) async fn run(options: &MemoryOptions) -> Result<String> {
         .to_owned();
     let form = forms.start(Form::OneProcess, &cluster).await?;
     apply(&client, NAMESPACE, &deployment(PROBE, 0, "node-0")).await?;
+    wait_probe(&client, 0).await?;
     form.stop(&cluster).await?;
     let mut probes = 0;
     for count in [0, options.deployments] {
@@ -82,20 +82,24 @@ async fn measure(kind: Form, forms: &Forms, cluster: &Cluster, client: &Client, 
     deployments.patch(PROBE, &PatchParams::default(), &wanted).await?;
     let started = Instant::now();
     let form = forms.start(kind, cluster).await?;
-    let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), NAMESPACE);
-    let of_probe = ListParams::default().labels(&format!("app={PROBE}"));
-    wait_until("a new pod", async || {
-        let found = sets.list(&of_probe).await?.items;
-        Ok(found
-            .iter()
-            .any(|set| set.status.as_ref().is_some_and(|status| i64::from(status.replicas) == i64::from(probes))))
-    })
-    .await?;
+    wait_probe(client, probes).await?;
     let took = started.elapsed();
     sleep(MEASURED_AFTER.saturating_sub(took)).await;
     let row = row(form.processes(), took, form.usage(cluster)?);
     form.stop(cluster).await?;
     Ok(row)
+}
+
+/// Waits until the probe has so many pods, and its ReplicaSet says so.
+async fn wait_probe(client: &Client, pods: u32) -> Result<()> {
+    let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), NAMESPACE);
+    let of_probe = ListParams::default().labels(&format!("app={PROBE}"));
+    wait_until("scaled", DEADLINE, async || {
+        let found = sets.list(&of_probe).await?.items;
+        let status = found.iter().filter_map(|set| set.status.as_ref());
+        Ok(status.map(|status| i64::from(status.replicas)).eq([i64::from(pods)]))
+    })
+    .await
 }
 
 /// Makes so many Deployments, each with a Service and a budget, and waits for their pods.
@@ -111,7 +115,7 @@ async fn create(client: &Client, count: u32, nodes: u32) -> Result<()> {
     .await?;
     let all: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
     let wanted = u64::from(count) * u64::from(PODS_OF_EACH);
-    wait_until("all pods", async || {
+    wait_until("available", DEADLINE, async || {
         let found = all.list(&ListParams::default()).await.context("list the Deployments")?;
         let available =
             found.items.iter().filter_map(|one| u64::try_from(one.status.as_ref()?.available_replicas?).ok());
@@ -143,15 +147,6 @@ fn deployment(name: &str, replicas: u32, node: &str) -> Value {
             },
         },
     })
-}
-
-async fn wait_until(what: &str, mut done: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
-    let end = Instant::now() + DEADLINE;
-    while !done().await? {
-        ensure!(Instant::now() < end, "no {what} within {DEADLINE:?}");
-        sleep(LOOK).await;
-    }
-    Ok(())
 }
 
 fn row(processes: usize, took: Duration, usage: Usage) -> String {

@@ -90,8 +90,7 @@ impl BinderMetrics {
     ///
     /// Upstream: `deleteVolume`.
     pub(crate) fn deleted(&self, volume: &PersistentVolume, now: Timestamp) {
-        let is_migrated = volume.metadata.annotations.migrated_to.as_ref().is_some_and(|driver| !driver.is_empty());
-        if !volume.is_given_back() || volume.spec.reclaim_policy != "Delete" || is_migrated {
+        if !volume.is_given_back() || volume.spec.reclaim_policy != "Delete" || volume.migrated_to().is_some() {
             return;
         }
         let Some(since) = volume.phase_since() else { return };

@@ -50,8 +50,12 @@ impl RecyclerPod {
 
     /// The volume that it is named after.
     pub fn volume(&self) -> Option<Key> {
-        self.metadata.name().strip_prefix(RECYCLER_FOR).map(|volume| Key::new("", volume))
+        volume_of(self.metadata.name())
     }
+}
+
+fn volume_of(pod: &str) -> Option<Key> {
+    pod.strip_prefix(RECYCLER_FOR).map(|volume| Key::new("", volume))
 }
 
 /// What somebody says about a pod.
@@ -84,7 +88,7 @@ impl PodEvent {
 
     /// The volume that the pod is named after.
     pub fn volume(&self) -> Option<Key> {
-        self.involved_object.name.strip_prefix(RECYCLER_FOR).map(|volume| Key::new("", volume))
+        volume_of(&self.involved_object.name)
     }
 
     pub fn is_warning(&self) -> bool {

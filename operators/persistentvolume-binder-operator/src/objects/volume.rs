@@ -155,10 +155,15 @@ impl PersistentVolume {
         self.status.phase == "Released" || self.status.phase == "Failed"
     }
 
+    /// The driver that has taken over from its in-tree plugin.
+    pub fn migrated_to(&self) -> Option<&str> {
+        self.metadata.annotations.migrated_to.as_deref().filter(|driver| !driver.is_empty())
+    }
+
     /// Whether a pod is to empty it, as far as it says itself.
     pub fn is_recycled(&self) -> bool {
-        let is_migrated = self.metadata.annotations.migrated_to.as_ref().is_some_and(|driver| !driver.is_empty());
-        self.is_given_back() && self.spec.reclaim_policy == "Recycle" && self.plugin().is_some() && !is_migrated
+        let is_in_tree = self.plugin().is_some() && self.migrated_to().is_none();
+        is_in_tree && self.is_given_back() && self.spec.reclaim_policy == "Recycle"
     }
 
     /// Upstream: `IsVolumeBoundToClaim`, `k8s.io/component-helpers/storage/volume/pv_helpers.go`.

@@ -16,9 +16,8 @@ const VOLUME_UNKNOWN_RECLAIM_POLICY: &str = "VolumeUnknownReclaimPolicy";
 
 pub(super) fn plan(observed: &ObservedVolume, recyclers: &Recyclers) -> Next {
     let volume = &*observed.volume;
-    let annotations = &volume.metadata.annotations;
-    if let Some(driver) = annotations.migrated_to.as_ref().filter(|driver| !driver.is_empty()) {
-        return Next::Execute(Plan::nothing(Reason::DriverReclaims { driver: driver.clone() }));
+    if let Some(driver) = volume.migrated_to() {
+        return Next::Execute(Plan::nothing(Reason::DriverReclaims { driver: driver.into() }));
     }
     match volume.spec.reclaim_policy.as_str() {
         "Retain" => {
