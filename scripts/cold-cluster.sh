@@ -325,10 +325,11 @@ conntrack: {maxPerCore: 0}
 YAML
 begin proxy kube-proxy --config proxy.yaml
 kubectl apply --filename "$run/operators/others.yaml" >/dev/null
+mapfile -t without_cloud < <(sed -n 's/^ *- //p' manifests/kustomization.yaml)
 led() {
   local operator
-  for operator in operators/*-operator; do
-    [ -n "$(system get lease "$(basename "$operator")" --ignore-not-found --output 'jsonpath={.spec.holderIdentity}')" ] || return 1
+  for operator in "${without_cloud[@]}"; do
+    [ -n "$(system get lease "$operator" --ignore-not-found --output 'jsonpath={.spec.holderIdentity}')" ] || return 1
   done
 }
 within 180 led

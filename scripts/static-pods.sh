@@ -27,7 +27,7 @@ writes in DIR:
   OPERATOR/           its kubeconfig, certificates and keys; only its user may read them
   manifests/          the pods, for the kubelet's folder of static pods
   accounts.yaml       their ServiceAccounts and roles, to be applied by an administrator
-  others.yaml         all other operators, as Deployments, to be applied once pods run
+  others.yaml         all other operators that need no cloud provider, as Deployments, to be applied once pods run
   servers             where each serves, for kubectl operators --servers on this node
   renew               runs this command again, for a timer
 TEXT
@@ -58,6 +58,7 @@ controllers=(
   resourcepoolstatusrequest resourcequota root-ca-certificate-publisher selinux-warning service-cidr service-lb
   serviceaccount serviceaccount-token statefulset storage-version-migrator storageversion-garbage-collector
   taint-eviction token-cleaner ttl-after-finished ttl validatingadmissionpolicy-status volumeattributesclass-protection
+  cloud-node
 )
 
 server='' out=/etc/kubernetes/operators pki=/etc/kubernetes/pki trust='' days=30 image='' cluster_cidr='' service_range=''
@@ -367,9 +368,9 @@ printf '#!/usr/bin/env bash\n# New certificates for the static pods. Written by 
   "$PATH" "$PWD" "$again" |
   put "$out/renew" 700
 
+mapfile -t without_cloud < <(sed -n 's/^ *- //p' "$manifests/kustomization.yaml")
 others=()
-for folder in "$manifests"/*-operator; do
-  operator=$(basename "$folder")
+for operator in "${without_cloud[@]}"; do
   case " ${chosen[*]} " in
     *" $operator "*) ;;
     *) others+=("$operator") ;;

@@ -123,7 +123,7 @@ for lease in $(kubectl --namespace kube-system get leases --output name); do
   if has "${leaving[*]}" "${lease##*/}"; then kubectl --namespace kube-system delete "$lease" --ignore-not-found; fi
 done
 if [ -n "$all" ]; then
-  kubectl delete serviceaccounts,networkpolicies,clusterrolebindings,clusterroles --all-namespaces \
+  kubectl delete serviceaccounts,networkpolicies,rolebindings,roles,clusterrolebindings,clusterroles --all-namespaces \
     --selector app.kubernetes.io/part-of=kubernetes-operators
   kubectl --namespace kube-system delete configmaps --selector app.kubernetes.io/part-of=kubernetes-operators
   # Few clusters serve these kinds. If an aggregated API is down, kubectl fails after it has listed the others.

@@ -136,8 +136,11 @@ async fn replace_by_force(scene: &Scene, played: &mut Played) -> Result<()> {
 }
 
 async fn installed(scene: &Scene, of: &[&str]) -> Result<String> {
-    let selector = format!("app.kubernetes.io/name in ({})", of.join(","));
-    scene.cluster.kubectl(["get", INSTALLED, "--all-namespaces", "--output=name", "--selector", &selector]).await
+    labelled(scene, &format!("app.kubernetes.io/name in ({})", of.join(","))).await
+}
+
+async fn labelled(scene: &Scene, selector: &str) -> Result<String> {
+    scene.cluster.kubectl(["get", INSTALLED, "--all-namespaces", "--output=name", "--selector", selector]).await
 }
 
 /// Two families come up by hand, work, and go without a trace, one after the other.
@@ -155,12 +158,12 @@ async fn move_to_families(scene: &Scene, played: &mut Played) -> Result<()> {
     let (left, others) = (installed(scene, &OF_BATCH).await?, installed(scene, &FAMILIES).await?);
     ensure!(left.is_empty() && others.contains("deployment.apps/workloads-group-operator"), "{left}\nothers: {others}");
     script(scene, played, "uninstall.sh --all", true).await?;
-    nothing_left(scene, &[&OPERATORS[..], &FAMILIES].concat()).await
+    nothing_left(scene).await
 }
 
-/// Nothing of these operators, and no Lease of any.
-async fn nothing_left(scene: &Scene, of: &[&str]) -> Result<()> {
-    let left = installed(scene, of).await?;
+/// Nothing of any operator or of who looks at them, and no Lease.
+async fn nothing_left(scene: &Scene) -> Result<()> {
+    let left = labelled(scene, "app.kubernetes.io/part-of=kubernetes-operators").await?;
     let leases = scene.cluster.kubectl(["get", "leases", "--namespace=kube-system", "--output=name"]).await?;
     ensure!(left.is_empty() && !leases.contains("-operator"), "{left}\n{leases}");
     Ok(())
@@ -172,14 +175,14 @@ async fn take_away(scene: &Scene, played: &mut Played) -> Result<()> {
     let (left, others) = (installed(scene, &[collector]).await?, installed(scene, &[deployment, replica_set]).await?);
     ensure!(left.is_empty() && others.contains("deployment.apps/deployment-operator"), "{left}\nothers: {others}");
     script(scene, played, "uninstall.sh --all", true).await?;
-    nothing_left(scene, &OPERATORS).await
+    nothing_left(scene).await
 }
 
 #[test]
 fn operators_come_up_by_hand_recover_from_the_loss_of_all_and_go_without_a_trace() -> Result<()> {
     with_cluster(ClusterOptions { nodes: 2, ..ClusterOptions::default() }, async |scene| {
-        for operator in OPERATORS {
-            let folder = manifests(operator);
+        for folder in OPERATORS.into_iter().chain(["viewer"]) {
+            let folder = manifests(folder);
             scene.cluster.kubectl(["apply", "-k", folder.to_str().unwrap_or_default()]).await?;
         }
         let mut played = Played::new(&scene.cluster).await?;
