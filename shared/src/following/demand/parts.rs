@@ -7,7 +7,8 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::api::intern::Text;
-use crate::following::cache::Part;
+use crate::api::object::ResourceVersion;
+use crate::following::cache::{Part, Progress};
 use crate::following::collection::Collection;
 
 /// How long a part is followed that nobody needs. Twice as long, if it was needed again soon after it was let go: a
@@ -45,6 +46,16 @@ struct Running {
 struct Idle {
     since: Instant,
     events: u64,
+    /// What it has yet to see where others follow its objects now.
+    goal: Option<Goal>,
+}
+
+/// How far those that succeed a part had come once all were listed, and the part's own list then. What was gone before
+/// that, only this part can tell.
+#[derive(Clone, Copy)]
+struct Goal {
+    version: ResourceVersion,
+    list: u64,
 }
 
 struct Stopped {
@@ -57,21 +68,36 @@ impl Running {
         self.collection.is_listed()
     }
 
+    fn progress(&self) -> Progress {
+        *self.collection.follow.progress.borrow()
+    }
+
     fn events(&self) -> u64 {
         self.collection.follow.health.events()
     }
 
     /// Whether it has been followed in vain for long enough, in a cache of so many objects.
     fn is_due(&self, objects: usize, now: Instant) -> bool {
-        let Some(Idle { since, events }) = self.idle else { return false };
+        let Some(Idle { since, events, goal: _ }) = self.idle else { return false };
         let listed = u64::try_from(objects).unwrap_or(u64::MAX);
         let times = self.linger.as_secs() / LINGER_FIRST.as_secs();
         let allowed = EVENTS_SPARE.saturating_add(listed / OBJECTS_PER_EVENT).saturating_mul(times);
         now >= since + self.linger || self.events().saturating_sub(events) > allowed
     }
 
+    /// Whether it has told all that those that succeed it, which are so far, will never tell.
+    fn has_handed_over(&mut self, version: ResourceVersion) -> bool {
+        let Progress { synced, resource_version, list } = self.progress();
+        let Some(idle) = &mut self.idle else { return false };
+        let goal = *idle.goal.get_or_insert(Goal { version, list });
+        // After a restore of etcd versions are lower, but its next list is a later one.
+        !synced || resource_version >= goal.version || list > goal.list
+    }
+
     fn next_look(&self, now: Instant) -> Option<Instant> {
-        Some((self.idle?.since + self.linger).min(now + self.linger / LOOKS))
+        let (end, again) = (self.idle?.since + self.linger, now + self.linger / LOOKS);
+        // After its end it may still have to hand over.
+        Some(if end > now { end.min(again) } else { again })
     }
 }
 
@@ -102,25 +128,42 @@ impl Parts {
         needed.len() + lingering.count() > if is_one { NAMESPACES_AGAIN } else { NAMESPACES_MAX }
     }
 
-    /// Stops what was not needed for long, and what is seen by a watch of all. Gives what they were in the cache, which
-    /// has so many objects.
+    /// How far all of these have come; none while one is not listed.
+    fn reached(&self, places: &BTreeSet<Text>) -> Option<ResourceVersion> {
+        places.iter().try_fold(ResourceVersion::default(), |reached, place| {
+            let part = self.running.get(place).filter(|part| part.is_listed())?;
+            Some(reached.max(part.progress().resource_version))
+        })
+    }
+
+    /// Stops what was not needed for long, and what is seen by a watch of all. What others follow now is stopped only when
+    /// it has handed over, or the deletions that it has yet to see would be told by nobody. Gives what they were in the
+    /// cache, which has so many objects.
     pub(crate) fn stop_idle(&mut self, wanted: &BTreeSet<Text>, objects: usize, now: Instant) -> Vec<Part> {
-        let is_one = wanted.contains(&Text::default()) && self.have_listed(&Text::default());
+        let (is_one, reached) = (wanted.contains(&Text::default()), self.reached(wanted));
         self.stopped.retain(|_, stopped| now < stopped.at + stopped.linger);
         let mut numbers = Vec::new();
         self.running.retain(|namespace, part| {
-            let idle = part.idle.unwrap_or_else(|| Idle { since: now, events: part.events() });
-            part.idle = (!wanted.contains(namespace)).then_some(idle);
-            let is_superseded = is_one && !wanted.contains(namespace);
+            if wanted.contains(namespace) {
+                part.idle = None;
+                return true;
+            }
+            let events = part.events();
+            part.idle.get_or_insert(Idle { since: now, events, goal: None });
+            let is_succeeded = is_one || (namespace.is_empty() && !wanted.is_empty());
+            if is_succeeded && !reached.is_some_and(|version| part.has_handed_over(version)) {
+                return true;
+            }
             let is_due = part.is_due(objects, now);
             if is_due {
                 self.stopped.insert(namespace.clone(), Stopped { at: now, linger: part.linger });
             }
-            if is_due || is_superseded {
+            let stops = is_due || is_one;
+            if stops {
                 part.task.abort();
                 numbers.push(part.number);
             }
-            !is_due && !is_superseded
+            !stops
         });
         numbers
     }

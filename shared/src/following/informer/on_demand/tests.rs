@@ -203,6 +203,84 @@ fn many_namespaces_are_followed_by_one_watch_and_few_again_by_their_own() {
     });
 }
 
+/// More needs than have a watch each.
+fn many(scene: &Scene) -> Vec<Needed> {
+    (0..16).map(|n| scene.need.hold(&format!("n{n}"))).collect()
+}
+
+#[test]
+fn a_deletion_that_one_watch_has_yet_to_see_is_told_though_a_watch_of_all_takes_over() {
+    test(async {
+        let scene = Scene::new(Extent::Namespaces);
+        let _a = scene.need.hold("a");
+        scene.ready("a").await;
+        assert_eq!(scene.changes(), ["+a/1"]);
+        scene.server.hold_watches("pods");
+        scene.server.delete("pods", "a/1");
+        let _many = many(&scene);
+        scene.ready("").await;
+        sleep(LINGER * 2).await;
+        assert_eq!(scene.changes(), ["+b/1", "+b/2"], "neither watch has told of it");
+        scene.server.release_watches("pods");
+        sleep(LINGER / 20).await;
+        assert_eq!(scene.changes(), ["-a/1"]);
+        assert_eq!(scene.demand.collections().len(), 1, "the watch of all has taken over");
+    });
+}
+
+#[test]
+fn what_is_needed_is_followed_until_another_watch_has_listed_it() {
+    test(async {
+        let scene = Scene::new(Extent::Namespaces);
+        let _a = scene.need.hold("a");
+        scene.ready("a").await;
+        let held = scene.server.on("list", "pods").hold();
+        let many = many(&scene);
+        sleep(LINGER * 2).await;
+        assert_eq!(scene.changes(), ["+a/1"]);
+        scene.server.delete("pods", "a/1");
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(scene.changes(), ["-a/1"], "the watch of all is not there yet");
+        held.release();
+        scene.ready("").await;
+
+        let held = scene.server.on("list", "pods").hold();
+        let _b = scene.need.hold("b");
+        drop(many);
+        sleep(LINGER * 2).await;
+        assert_eq!(scene.changes(), ["+b/1", "+b/2"]);
+        scene.server.delete("pods", "b/1");
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(scene.changes(), ["-b/1"], "those of the namespaces are not there yet");
+        held.release();
+        scene.ready("").await;
+        sleep(LINGER / 20).await;
+        assert_eq!(scene.demand.collections().len(), 2);
+    });
+}
+
+#[test]
+fn a_watch_hands_over_by_another_list_where_a_restored_etcd_has_older_versions() {
+    test(async {
+        let scene = Scene::new(Extent::Namespaces);
+        let backup = scene.server.back_up();
+        let _a = scene.need.hold("a");
+        scene.ready("a").await;
+        scene.server.hold_watches("pods");
+        scene.server.delete("pods", "a/1");
+        let _many = many(&scene);
+        scene.ready("").await;
+        scene.server.restore(backup);
+        scene.server.release_watches("pods");
+        for collection in scene.demand.collections() {
+            collection.relist().await;
+        }
+        sleep(LINGER / 20).await;
+        assert_eq!(scene.demand.collections().len(), 1, "the watch of all has taken over");
+        assert_eq!(scene.pods(), ["a/1", "b/1", "b/2"]);
+    });
+}
+
 #[test]
 fn namespaces_that_come_and_go_one_after_the_other_wait_for_none_before_them() {
     test(async {
