@@ -107,6 +107,8 @@ pub(crate) fn are_pods_behind(caches: &Caches, control: &Control, observed: &Obs
     let (budget, consistency) = (&*observed.budget, control.consistency());
     let version = caches.memory.evictions.version(budget, &observed.evictions_without_pod());
     let (key, uid) = (&budget.metadata.key, budget.metadata.uid);
-    consistency.record(key, uid, &PODS, Write { object: key, version, created_with: None });
+    if caches.memory.evictions.begins_wait(key, version) {
+        consistency.record(key, uid, &PODS, Write { object: key, version, created_with: None });
+    }
     consistency.behind(key).is_some()
 }

@@ -90,6 +90,22 @@ fn survives_a_kill_before_any_write_while_it_orphans() {
 }
 
 #[test]
+fn a_dependent_with_a_uid_that_is_no_uuid_is_orphaned() {
+    test(async {
+        let server = Server::new();
+        add_owner(&server);
+        server.add(&owned("Secret", "s").set(&["metadata", "uid"], "Ab-12"));
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(SECONDS).await;
+        server.on("patch", "secrets").once().answer(409, "Conflict", "UID in precondition");
+        delete_with(&server, "orphan");
+        running.pass(SECONDS).await;
+        assert_eq!(server.keys("replicasets"), [""; 0]);
+        assert!(server.get("secrets", "default/s").unwrap()["metadata"]["ownerReferences"].is_null());
+    });
+}
+
+#[test]
 fn a_dependent_that_gets_a_new_owner_at_the_last_moment_stays() {
     test(async {
         let server = Server::new();

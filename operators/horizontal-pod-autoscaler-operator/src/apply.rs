@@ -144,12 +144,13 @@ impl Writer {
         let key = &autoscaler.metadata.key;
         let target = Key::new(key.namespace(), &autoscaler.target.name);
         let control = self.ctx.for_key(key, autoscaler.metadata.uid);
-        let (mut body, mut version) = (served.clone(), scale.metadata.resource_version);
+        let mut body = served.clone();
         let mut tries = TRIES;
         loop {
             tries -= 1;
             body["spec"]["replicas"] = json!(replicas);
-            let preconditions = Preconditions { uid: scale.metadata.uid, resource_version: Some(version) };
+            // As they are written: an aggregated apiserver may have uids that are no UUIDs.
+            let preconditions = Preconditions::of_read(&body);
             let conflict = match control.replace(resource, &target, SCALE, preconditions, &body).await {
                 Ok(_) => return Ok(()),
                 Err(error) if error.is_conflict() && tries > 0 => error,
@@ -161,7 +162,7 @@ impl Writer {
             if !is_same {
                 return Err(conflict);
             }
-            (body, version) = (newer, newer_scale.metadata.resource_version);
+            body = newer;
         }
     }
 

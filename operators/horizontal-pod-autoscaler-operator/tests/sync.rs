@@ -233,6 +233,20 @@ fn whatever_has_a_scale_is_scaled() {
 }
 
 #[test]
+fn a_target_with_a_uid_that_is_no_uuid_is_scaled() {
+    test(async {
+        let server = Server::new();
+        server.add(&target("apps/v1", "Deployment").set(&["metadata", "uid"], "Ab-12"));
+        add_pods(&server);
+        set_usage(&server, 1000);
+        server.add(&autoscaler("web", &json!([cpu_metric()])));
+        let running = start(&server);
+        running.pass(PERIOD).await;
+        assert_eq!(replicas(&server, "deployments"), 4);
+    });
+}
+
+#[test]
 fn a_target_that_is_not_there_is_told_in_upstreams_words() {
     test(async {
         for (api_version, kind, name, expected) in [

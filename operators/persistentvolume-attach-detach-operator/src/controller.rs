@@ -8,6 +8,7 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::{PERSISTENT_VOLUMES, PODS};
+use shared::following::cache::Change;
 use shared::process::run::{Names, Operator, Setup};
 use shared::working::context::ControllerContext;
 use shared::working::queue::Backoff;
@@ -57,6 +58,15 @@ impl Operator for PersistentVolumeAttachDetachOperator {
         // A standby follows the pods that it will need.
         let noting = Arc::clone(&caches);
         nodes.on_change_at_any_time(move |change| noting.note_inline(change));
+        // It also remembers how nodes were deleted, which no cache shows afterwards.
+        let noting = Arc::clone(&caches);
+        nodes.on_change_at_any_time(move |change| noting.note_left(change));
+        let memory = Arc::clone(&caches.memory);
+        volume_attachments.on_change_at_any_time(move |change| {
+            if let Change::Deleted(attachment) = change {
+                memory.note_left(attachment.metadata.uid, false);
+            }
+        });
         // When work starts, each node is noted again: this handler may have run before the volumes were listed.
         let noting = Arc::clone(&caches);
         nodes.on_change(move |change| noting.note_inline(change));

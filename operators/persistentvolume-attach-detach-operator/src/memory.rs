@@ -1,5 +1,5 @@
-//! The state of attaching and detaching that no object has, by volume and node: since when something is waited for, and
-//! what was reported already.
+//! The state of attaching and detaching that no object has, by volume and node: since when something is waited for, what
+//! was reported already, and what deleted nodes did not use.
 //!
 //! Times are monotonic, so no step of the wall clock forces a detach. Another process starts them again, as upstream.
 
@@ -57,6 +57,8 @@ pub struct Memory(Mutex<State>);
 struct State {
     volumes: BTreeMap<VolumeName, BTreeMap<Text, Entry>>,
     of_nodes: BTreeMap<Text, BTreeSet<VolumeName>>,
+    /// The VolumeAttachments whose node is gone, and did not use the volume in its last state.
+    left_unused: BTreeSet<Uid>,
     /// The nodes with volumes that only a pod's own spec can explain: all pods are followed for their sake.
     with_inline: BTreeMap<Text, Needed>,
 }
@@ -140,11 +142,26 @@ impl Memory {
         }
     }
 
+    /// Remembers whether the node of a VolumeAttachment is gone, and did not use the volume in its last state.
+    pub(crate) fn note_left(&self, attachment: Uid, is_unused: bool) {
+        let mut state = self.state();
+        if is_unused {
+            state.left_unused.insert(attachment);
+        } else {
+            state.left_unused.remove(&attachment);
+        }
+    }
+
+    pub(crate) fn is_left_unused(&self, attachment: Uid) -> bool {
+        self.state().left_unused.contains(&attachment)
+    }
+
     /// Forgets everything that is known from a history that a restore of etcd has undone.
     pub fn forget_all(&self) {
         let mut state = self.state();
         state.volumes.clear();
         state.of_nodes.clear();
+        state.left_unused.clear();
     }
 }
 

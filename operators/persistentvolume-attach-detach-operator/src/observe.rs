@@ -43,6 +43,8 @@ pub struct Place {
     /// None if the node does not exist.
     pub state: Option<Arc<Node>>,
     pub attachment: Option<Arc<VolumeAttachment>>,
+    /// Whether the node is gone, and did not use the volume in its last state.
+    pub is_left_unused: bool,
     /// The active pods of the node that have the volume, the oldest first.
     pub uses: Vec<Use>,
     pub remembered: Remembered,
@@ -210,7 +212,9 @@ impl Caches {
         let attachment = volume.attachment(&node).and_then(|key| self.volume_attachments.get(&key));
         let mut remembered = self.memory.get(volume, &node, at);
         remembered.is_requested &= attachment.is_none();
-        Place { node, state, attachment, uses, remembered, live: None }
+        let is_left = |attachment: &Arc<VolumeAttachment>| self.memory.is_left_unused(attachment.metadata.uid);
+        let is_left_unused = state.is_none() && attachment.as_ref().is_some_and(is_left);
+        Place { node, state, attachment, is_left_unused, uses, remembered, live: None }
     }
 
     /// The VolumeAttachments of a volume that have the name for their node. Others are somebody else's.
@@ -342,6 +346,22 @@ impl Caches {
             self.persistent_volumes.count_by_index(self.indices.persistent_volumes_by_volume, &value) == 0
         });
         self.memory.note_inline(&name, has_inline, &self.inline);
+    }
+
+    /// Notes which attached volumes a node did not use when it was deleted: nothing mounts them there any more.
+    ///
+    /// Upstream: `nodeDelete`, `pkg/controller/volume/attachdetach/attach_detach_controller.go`.
+    pub(crate) fn note_left(&self, change: Change<'_, Node>) {
+        let Change::Deleted(node) = change else { return };
+        // Of a node that a list lacks only the cached state is known, after which it may have used more volumes. The state
+        // in the event of a deletion is newer than all that was seen before.
+        let is_last = node.metadata.resource_version > self.nodes.progress().resource_version;
+        let name = Text::new(node.metadata.name());
+        let used: BTreeSet<Key> = node.in_use.iter().filter_map(|volume| volume.attachment(&name)).collect();
+        for attachment in self.volume_attachments.by_index(self.indices.attachments_by_node, &IndexValue::Text(name)) {
+            let VolumeAttachment { metadata, .. } = &*attachment;
+            self.memory.note_left(metadata.uid, is_last && !used.contains(&metadata.key));
+        }
     }
 
     /// The volumes that are for a claim of this name.

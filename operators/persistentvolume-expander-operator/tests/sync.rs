@@ -77,6 +77,19 @@ fn claims_of_the_right_size_cost_no_request() {
 }
 
 #[test]
+fn a_volume_that_cannot_exist_costs_no_request() {
+    test(async {
+        let server = Server::new();
+        server.add(&claim("data", "2Gi").set(&["spec", "volumeName"], "a/status"));
+        let running = Running::start::<PersistentVolumeExpanderOperator>(&server, &[]);
+        running.pass(Duration::from_secs(5)).await;
+        assert_eq!(server.count("get persistentvolumes"), 0);
+        let stages = &running.why(PATH).keys[0].last[0].stages;
+        assert_eq!(stages.last().unwrap().text, "check again (its volume a/status does not exist)");
+    });
+}
+
+#[test]
 fn a_claim_of_a_csi_volume_gets_an_event_and_no_write() {
     test(async {
         let server = Server::new();

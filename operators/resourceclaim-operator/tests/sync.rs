@@ -320,6 +320,19 @@ fn nothing_is_freed_while_the_live_read_fails() {
     });
 }
 
+#[test]
+fn a_claim_is_freed_from_users_whose_names_no_object_can_have() {
+    test(async {
+        let server = Server::new();
+        let user = |name: &str, uid: &str| json!({ "resource": "pods", "name": name, "uid": uid });
+        let users = [user("a/status", "00000000-0000-4000-8000-000000000000"), user("..", "odd")];
+        server.add(&allocated("shared").set(&["status", "reservedFor"], json!(users)));
+        start(&server).await;
+        assert!(is_free(&server, SHARED));
+        assert_eq!(server.count("get pods"), 0);
+    });
+}
+
 /// A proxy in between may answer so.
 #[test]
 fn an_unknown_path_does_not_show_that_a_user_or_a_claim_is_gone() {

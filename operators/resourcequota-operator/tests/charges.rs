@@ -122,3 +122,35 @@ fn a_charge_for_what_was_never_stored_is_given_back_though_the_watch_is_silent()
         assert_eq!((used(&server), server.count("list pods") - lists), (json!({ "pods": "0" }), 1));
     });
 }
+
+#[test]
+fn a_kind_in_another_etcd_is_counted_although_its_versions_stay_below_those_of_charges() {
+    test(async {
+        let server = Server::new();
+        server.set_apart("secrets");
+        server.add(&quota(&json!({ "secrets": "5" })));
+        let secret = |name: &str| object("v1", "Secret", name);
+        server.add(&secret("a"));
+        let running = start(&server);
+        running.pass(SOON).await;
+        assert_eq!(used(&server), json!({ "secrets": "1" }));
+        let create = |name: &str, secrets: &str| {
+            server
+                .change("resourcequotas", "default/team", |quota| quota["status"]["used"]["secrets"] = secrets.into());
+            server.add(&secret(name));
+        };
+        create("b", "2");
+        server.delete("secrets", "default/a");
+        running.pass(2 * SOON).await;
+        assert_eq!(used(&server), json!({ "secrets": "1" }), "a list that was requested after the charge has seen it");
+        let lists = server.count("list secrets");
+        create("c", "2");
+        server.delete("secrets", "default/b");
+        running.pass(SOON).await;
+        assert_eq!(
+            (used(&server), server.count("list secrets")),
+            (json!({ "secrets": "1" }), lists),
+            "one list is enough"
+        );
+    });
+}

@@ -146,7 +146,7 @@ impl Health {
     }
 
     /// When the last list that is in was asked for.
-    pub(crate) fn listed_from(&self) -> Option<Instant> {
+    pub fn listed_from(&self) -> Option<Instant> {
         *self.listed_from.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -37,7 +37,7 @@ use self::request::{Call, EVICTION};
 use self::script::Action;
 pub use self::script::Rule;
 use self::store::{Id, Refusal, Store, text};
-use self::watch::Watches;
+use self::watch::{AHEAD, Watches, apart};
 use super::{NOW, ObjectBuilder, protobuf};
 use crate::api::resource::{
     CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, CONTROLLER_REVISIONS, CSI_DRIVERS, DEPLOYMENTS, EVENTS, JOBS, LEASES,
@@ -282,6 +282,14 @@ impl Server {
         let mut state = self.state();
         let version = state.store.version;
         state.watches.expire(resource, version);
+    }
+
+    /// Serves a resource from an etcd of its own, as `--etcd-servers-overrides` says: in its lists and watches the versions
+    /// are much lower than those of all other resources. It must not have objects yet.
+    pub fn set_apart(&self, resource: &str) {
+        let mut state = self.state();
+        state.store.version += AHEAD;
+        state.watches.set_apart(resource);
     }
 
     /// Adds an object as it is.
@@ -660,18 +668,21 @@ impl State {
         let number = |name: &str| call.query.get(name).and_then(|text| text.parse::<usize>().ok());
         let (limit, from) = (number("limit").unwrap_or(usize::MAX), number("continue").unwrap_or_default());
         let mut rest = self.store.list(&call.resource, &call.filter).skip(from);
-        let items: Vec<Value> = rest.by_ref().take(limit).map(|object| call.shown(object)).collect();
+        let is_apart = self.watches.is_apart(&call.resource.plural);
+        let shown = |object| if is_apart { apart(call.shown(object)) } else { call.shown(object) };
+        let items: Vec<Value> = rest.by_ref().take(limit).map(shown).collect();
         let left = rest.count();
         let token = if left > 0 { (from + items.len()).to_string() } else { String::new() };
         let mut metadata = json!({ "resourceVersion": self.store.version.to_string(), "continue": token });
         if left > 0 {
             metadata["remainingItemCount"] = left.into();
         }
-        json!({
+        let list = json!({
             "kind": if call.metadata_only { "PartialObjectMetadataList".to_owned() } else { format!("{}List", call.resource.kind) },
             "metadata": metadata,
             "items": items,
-        })
+        });
+        if is_apart { apart(list) } else { list }
     }
 
     fn delete_collection(&mut self, call: &Call, now: Timestamp) -> Result<Value, Refusal> {

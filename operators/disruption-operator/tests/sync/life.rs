@@ -153,6 +153,24 @@ fn an_eviction_of_a_pod_that_is_not_seen_yet_is_not_forgotten() {
 }
 
 #[test]
+fn evicted_pods_in_another_etcd_whose_versions_stay_below_the_budgets_are_seen_to_be_gone() {
+    test(async {
+        let server = Server::new();
+        server.set_apart("pods");
+        add_pods(&server, &["a", "b", "c"]);
+        server.add(&budget("minAvailable", 1));
+        let running = start(&server).await;
+        for name in ["a", "b"] {
+            assert!(evict(&server, name));
+            server.delete("pods", &format!("default/{name}"));
+        }
+        running.pass(Duration::from_secs(15)).await;
+        assert!(status(&server)["disruptedPods"].as_object().is_none_or(serde_json::Map::is_empty));
+        assert_eq!(numbers(&server), [0, 1, 1, 1]);
+    });
+}
+
+#[test]
 fn an_eviction_that_takes_too_long_is_told_and_the_pod_counts_again() {
     test(async {
         let server = Server::new();

@@ -53,6 +53,8 @@ async fn apply_release(caches: &Caches, control: KeyControl<'_>, release: Releas
     match control.patch(&resource, &key, dependent.object.uid, strategic).await.unless_absent() {
         Ok(_) => return Ok(()),
         Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {}
+        // Another object has the name, or an aggregated apiserver has uids that only a read shows as they are written.
+        Err(error) if error.is_conflict() => {}
         Err(error) => return Err(failed(error)),
     }
     let live = match read(caches, &control, &resource, &key).await {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use shared::api::intern::Text;
-use shared::api::object::{ResourceVersion, Uid, null_as_default};
+use shared::api::object::{Uid, null_as_default};
 
 pub const SCALE: &str = "scale";
 
@@ -18,12 +18,10 @@ pub struct Scale {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 pub struct ScaleMeta {
     #[serde(deserialize_with = "null_as_default")]
     pub uid: Uid,
-    #[serde(deserialize_with = "null_as_default")]
-    pub resource_version: ResourceVersion,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -75,8 +75,7 @@ fn mounted(place: &Place, volume: &VolumeName, remember: Remembered, until_force
         PlaceReason::NodeGone { is_forced_later }
     };
     // A cache that is behind the live read may never show the change that has happened since.
-    let is_cached = place.state.as_ref().is_none_or(|node| node.uses(volume));
-    let recheck = (!is_cached).then_some(RECHECK);
+    let recheck = (!is_used_in_cache(place, volume)).then_some(RECHECK);
     let left = until_forced.into_iter().chain(recheck).min();
     Step { left, ..Step::wait(place, remember, reason) }
 }
@@ -97,10 +96,14 @@ fn finish(place: &Place, remember: Remembered, forced: Option<Forced>) -> Step {
     }
 }
 
-/// Whether the node has the volume mounted, as far as is known. A node that does not exist may have it.
+/// Whether the node has the volume mounted, as far as is known.
 fn is_in_use(place: &Place, volume: &VolumeName) -> bool {
-    let is_cached = place.state.as_ref().is_none_or(|node| node.uses(volume));
-    is_cached || place.live.is_some_and(|live| live.is_in_use)
+    is_used_in_cache(place, volume) || place.live.is_some_and(|live| live.is_in_use)
+}
+
+/// A node that does not exist may have the volume mounted, unless its last state said that it had not.
+fn is_used_in_cache(place: &Place, volume: &VolumeName) -> bool {
+    place.state.as_ref().map_or(!place.is_left_unused, |node| node.uses(volume))
 }
 
 /// Why the volume is detached from its node even if it is mounted.

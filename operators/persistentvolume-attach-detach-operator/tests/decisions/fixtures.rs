@@ -56,6 +56,7 @@ pub(crate) fn place(node: &str) -> Place {
         node: Text::new(node),
         state: None,
         attachment: None,
+        is_left_unused: false,
         uses: Vec::new(),
         remembered: Remembered::default(),
         live: None,

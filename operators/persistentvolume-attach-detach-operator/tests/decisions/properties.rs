@@ -31,7 +31,7 @@ prop_compose! {
         exists in prop::bool::weighted(0.9), is_ready in any::<bool>(), is_lost in prop::bool::weighted(0.2),
         reports in any::<bool>(), uses in any::<bool>(), live in prop::option::of(any_live()),
         state in 0..4_usize, pods in prop::collection::vec(prop::sample::select(vec![Wants::Attached, Wants::Kept]), 0..3),
-        remembered in any_remembered(),
+        remembered in any_remembered(), is_left_unused in any::<bool>(),
     ) -> Place {
         let volume = volume();
         let (named, none) = ([&volume], []);
@@ -54,7 +54,7 @@ prop_compose! {
         place.uses = pods.into_iter().enumerate().map(each).collect();
         // A live read is made only of a node that gave the volume back.
         let live = live.filter(|_| remembered.report == Report::Acknowledged);
-        Place { remembered, live, ..place }
+        Place { remembered, live, is_left_unused: !exists && is_left_unused, ..place }
     }
 }
 
@@ -99,7 +99,7 @@ proptest! {
                 continue;
             }
             prop_assert!(place.uses.is_empty(), "{}", plan);
-            let is_mounted = place.state.as_ref().is_none_or(|node| node.uses(&observed.volume));
+            let is_mounted = place.state.as_ref().map_or(!place.is_left_unused, |node| node.uses(&observed.volume));
             let is_ready = place.state.as_ref().is_some_and(|node| node.is_ready);
             let had_its_time = place.remembered.unneeded.is_some_and(|unneeded| unneeded >= MAX_WAIT_FOR_UNMOUNT);
             let is_timeout = config.forces_on_timeout && !is_ready && had_its_time;

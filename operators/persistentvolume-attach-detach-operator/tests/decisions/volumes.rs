@@ -221,6 +221,7 @@ fn a_node_that_is_gone_may_have_the_volume_mounted() {
         &[remembering(gone.clone(), unneeded_for(6))],
         "a: withdraw (no pod needs it, and the node is not ready after six minutes)",
     );
+    check(&[Place { is_left_unused: true, ..gone.clone() }], "a: withdraw (no pod needs it, and it is not mounted)");
     let free = remembering(gone.clone(), Remembered { report: Report::Acknowledged, ..unneeded_for(6) });
     check(from_ref(&free), "a: detach by force (no pod needs it, and the node is not ready after six minutes)");
     let patient = Config { forces_on_timeout: false, ..CONFIG };

@@ -1,11 +1,13 @@
 //! Rules for any history of pods, kubelets, attachers and processes that are killed.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use serde_json::Value;
 use shared::testing::apiserver::Server;
 use shared::testing::running::{Running, test};
 
-use crate::world::{ATTACHMENTS, add_many, attachment, pod, reported, run_attacher, settle, start, uses, volume};
+use crate::world::{ATTACHMENTS, add_many, attachment, node, pod, reported, run_attacher, settle, start, uses, volume};
 
 const NODES: [&str; 2] = ["worker-0", "worker-1"];
 const VOLUMES: [&str; 2] = ["data", "logs"];
@@ -16,6 +18,8 @@ enum Step {
     Pod(usize, usize),
     /// The kubelet of this node mounts what its pods have, and unmounts the rest.
     Kubelet(usize),
+    /// This node is deleted, or its kubelet, which has gone on, makes it again.
+    Node(usize),
     Attacher,
     Restart,
     /// The process is killed before its write after so many.
@@ -26,6 +30,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0..VOLUMES.len(), 0..NODES.len()).prop_map(|(volume, node)| Step::Pod(volume, node)),
         3 => (0..NODES.len()).prop_map(Step::Kubelet),
+        1 => (0..NODES.len()).prop_map(Step::Node),
         3 => Just(Step::Attacher),
         1 => Just(Step::Restart),
         1 => (0..4_usize).prop_map(Step::Kill),
@@ -40,10 +45,22 @@ fn has_pod(server: &Server, volume: &str, node: &str) -> bool {
     server.get("pods", &format!("default/{}", pod_name(volume, node))).is_some()
 }
 
-fn is_mounted(server: &Server, handle: &str, node: &str) -> bool {
-    let status = server.get("nodes", node).unwrap()["status"].clone();
-    let used = status["volumesInUse"].as_array().cloned().unwrap_or_default();
-    used.contains(&Value::from(volume(handle).as_str()))
+/// The last `volumesInUse` of each node that is deleted: what its machine has mounted.
+type Gone = BTreeMap<&'static str, Value>;
+
+fn is_mounted(server: &Server, gone: &Gone, handle: &str, node: &str) -> bool {
+    let last = || gone.get(node).cloned().unwrap_or_default();
+    let used = server.get("nodes", node).map_or_else(last, |node| node["status"]["volumesInUse"].clone());
+    used.as_array().is_some_and(|used| used.contains(&Value::from(volume(handle).as_str())))
+}
+
+fn toggle(server: &Server, gone: &mut Gone, name: &'static str) {
+    if let Some(used) = gone.remove(name) {
+        server.add(&node(name).set(&["status", "volumesInUse"], used));
+    } else if let Some(found) = server.get("nodes", name) {
+        gone.insert(name, found["status"]["volumesInUse"].clone());
+        server.delete("nodes", name);
+    }
 }
 
 /// Whether there is a VolumeAttachment, and it is not being deleted.
@@ -62,7 +79,8 @@ fn run_kubelet(server: &Server, node: &str) {
 fn check(server: &Server, step: &Step) {
     for handle in VOLUMES {
         let having = |node: &&str| server.get(ATTACHMENTS, &attachment(handle, node)).is_some();
-        let telling = |node: &&str| reported(server, node).iter().any(|name| name == handle);
+        let exists = |node: &str| server.get("nodes", node).is_some();
+        let telling = |node: &&str| exists(node) && reported(server, node).iter().any(|name| name == handle);
         let (having, telling) = (NODES.into_iter().filter(having).count(), NODES.into_iter().filter(telling).count());
         assert!(having <= 1 && telling <= 1, "{handle} after {step:?}: {:?}", server.writes());
     }
@@ -77,10 +95,11 @@ async fn at_rest(operators: &[Running]) {
     }
 }
 
-async fn take(server: &Server, operators: &mut Vec<Running>, step: &Step) {
+async fn take(server: &Server, gone: &mut Gone, operators: &mut Vec<Running>, step: &Step) {
     let places = || VOLUMES.into_iter().flat_map(|volume| NODES.map(|node| (volume, node)));
-    let mounted: Vec<(&str, &str)> =
-        places().filter(|(volume, node)| is_mounted(server, volume, node) && stands(server, volume, node)).collect();
+    let mounted: Vec<(&str, &str)> = places()
+        .filter(|(volume, node)| is_mounted(server, gone, volume, node) && stands(server, volume, node))
+        .collect();
     match step {
         Step::Pod(volume, node) => {
             let (volume, node) = (VOLUMES[*volume], NODES[*node]);
@@ -91,7 +110,10 @@ async fn take(server: &Server, operators: &mut Vec<Running>, step: &Step) {
                 server.add(&pod(&name, volume, node));
             }
         }
+        // A kubelet without its node can neither read nor say anything.
+        Step::Kubelet(node) if gone.contains_key(NODES[*node]) => {}
         Step::Kubelet(node) => run_kubelet(server, NODES[*node]),
+        Step::Node(node) => toggle(server, gone, NODES[*node]),
         Step::Attacher => run_attacher(server),
         Step::Restart => {
             drop(operators.remove(0));
@@ -106,7 +128,7 @@ async fn take(server: &Server, operators: &mut Vec<Running>, step: &Step) {
     at_rest(operators).await;
     check(server, step);
     for (volume, node) in mounted {
-        let is_still = is_mounted(server, volume, node);
+        let is_still = is_mounted(server, gone, volume, node);
         assert!(!is_still || stands(server, volume, node), "{volume} on {node} after {step:?}: {:?}", server.writes());
     }
 }
@@ -119,10 +141,14 @@ async fn live(count: usize, steps: &[Step]) {
     for _ in 0..count {
         operators.push(start(&server).await);
     }
+    let mut gone = Gone::new();
     for step in steps {
-        take(&server, &mut operators, step).await;
+        take(&server, &mut gone, &mut operators, step).await;
     }
     server.stop_after_writes(usize::MAX);
+    for name in gone.keys().copied().collect::<Vec<_>>() {
+        toggle(&server, &mut gone, name);
+    }
     for _ in 0..3 {
         for node in NODES {
             run_kubelet(&server, node);

@@ -190,6 +190,7 @@ fn a_node_that_is_gone_keeps_its_volumes_for_a_while() {
     test(async {
         let server = Server::new();
         let running = attached(&server, &["worker-0", "worker-1"], &[]).await;
+        uses(&server, "worker-0", &["data"]);
         server.delete("nodes", "worker-0");
         server.delete("pods", "default/web");
         server.add(&pod("next", "data", "worker-1"));
@@ -199,6 +200,62 @@ fn a_node_that_is_gone_keeps_its_volumes_for_a_while() {
         settle(&server, &running).await;
         assert_eq!((server.count(CREATE), server.count(DELETE)), (2, 1));
         assert_eq!(reported(&server, "worker-1"), ["data"]);
+    });
+}
+
+/// Upstream: `nodeDelete`.
+#[test]
+fn a_volume_that_a_deleted_node_did_not_use_is_detached_at_once_and_without_force() {
+    test(async {
+        let server = Server::new();
+        let flags = ["--disable-force-detach-on-timeout"];
+        let running = attached(&server, &["worker-0", "worker-1"], &flags).await;
+        uses(&server, "worker-0", &["data"]);
+        uses(&server, "worker-0", &[]);
+        server.delete("nodes", "worker-0");
+        server.delete("pods", "default/web");
+        server.add(&pod("next", "data", "worker-1"));
+        settle(&server, &running).await;
+        assert_eq!((server.count(CREATE), server.count(DELETE)), (2, 1));
+        assert_eq!(reported(&server, "worker-1"), ["data"]);
+    });
+}
+
+#[test]
+fn a_node_whose_last_state_nobody_saw_may_have_used_its_volumes() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server, &["worker-0", "worker-1"], &[]).await;
+        server.hold_watches("nodes");
+        uses(&server, "worker-0", &["data"]);
+        server.delete("nodes", "worker-0");
+        server.expire_watches("nodes");
+        server.release_watches("nodes");
+        server.delete("pods", "default/web");
+        running.pass(MINUTE / 60 * 359).await;
+        assert_eq!(server.count(DELETE), 0);
+        running.pass(MINUTE / 60 * 2).await;
+        assert_eq!(server.count(DELETE), 1);
+    });
+}
+
+#[test]
+fn a_node_that_comes_back_and_goes_again_is_known_by_its_last_state_alone() {
+    test(async {
+        let server = Server::new();
+        let running = attached(&server, &["worker-0", "worker-1"], &[]).await;
+        server.delete("nodes", "worker-0");
+        running.at_rest().await;
+        server.add(&node("worker-0"));
+        running.at_rest().await;
+        server.hold_watches("nodes");
+        uses(&server, "worker-0", &["data"]);
+        server.delete("nodes", "worker-0");
+        server.expire_watches("nodes");
+        server.release_watches("nodes");
+        server.delete("pods", "default/web");
+        running.pass(MINUTE / 60 * 359).await;
+        assert_eq!(server.count(DELETE), 0);
     });
 }
 

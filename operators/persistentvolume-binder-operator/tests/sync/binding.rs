@@ -321,6 +321,22 @@ fn a_claim_is_lost_only_if_the_apiserver_does_not_have_its_volume() {
 }
 
 #[test]
+fn a_claim_that_names_what_can_be_no_volume_is_lost_without_a_request() {
+    test(async {
+        let server = Server::new();
+        for (name, volume) in [("data", "a/status"), ("logs", "..")] {
+            server.add(&claim(name, "1Gi").annotation(BIND_COMPLETED, "yes").set(&["spec", "volumeName"], volume));
+        }
+        start(&server).await;
+        for key in server.keys(CLAIMS) {
+            assert_eq!(at(&server, CLAIMS, &key, "/status/phase"), "Lost", "{key}");
+        }
+        let lost = server.events().into_iter().filter(|event| event.contains("ClaimLost")).count();
+        assert_eq!((lost, server.count("get persistentvolumes")), (2, 0));
+    });
+}
+
+#[test]
 fn a_claim_is_not_lost_while_the_cache_is_behind_the_volume() {
     test(async {
         let server = Server::new();

@@ -58,7 +58,7 @@ struct Feed {
     idle_since: Option<Instant>,
     /// The quotas that wait for a version of it.
     waiting: Waiting,
-    /// Since when it has been behind this version.
+    /// Since when it has been behind this version of a charge.
     behind: Option<(Instant, ResourceVersion)>,
 }
 
@@ -122,7 +122,7 @@ impl Feed {
             let is_late = self.started.elapsed() > PATIENCE;
             return if is_late { Known::Unreadable("not listed yet".to_owned()) } else { Known::Unlisted };
         }
-        if self.running.resource_version() < charged {
+        if self.running.resource_version() < charged && !self.has_other_versions() {
             return Known::Behind(charged);
         }
         let unreadable = health.unreadable();
@@ -130,6 +130,16 @@ impl Feed {
             Some((key, error)) => Known::Unreadable(format!("{key}: {error}")),
             None => Known::Listed(self.cache.objects(namespace)),
         }
+    }
+
+    /// Whether its versions come from another etcd than the quotas' (`--etcd-servers-overrides`, an aggregated
+    /// apiserver), so that no version shows whether it has seen a charge: a list that was requested after a charge has
+    /// seen it, and is still older by its version.
+    fn has_other_versions(&self) -> bool {
+        let listed_from = self.running.health().listed_from();
+        self.behind.is_some_and(|(since, missing)| {
+            self.running.resource_version() < missing && listed_from.is_some_and(|from| from > since)
+        })
     }
 
     /// Enqueues a quota once this version arrives. A silent watch is reconnected; if that does not help, the kind is

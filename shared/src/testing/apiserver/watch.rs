@@ -11,9 +11,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::filter::Filter;
 use super::request::{Call, metadata_only};
-use super::store::{Change, Store};
+use super::store::{Change, Store, text};
 use crate::api::resource::Resource;
 use crate::testing::protobuf;
+
+/// How much higher the versions of the store are than those of a resource in an etcd of its own.
+pub(super) const AHEAD: u64 = 1_000_000;
 
 /// All watches that are open.
 #[derive(Default)]
@@ -22,6 +25,8 @@ pub(super) struct Watches {
     held: BTreeSet<String>,
     /// Up to which version nothing is known any more, by resource.
     forgotten: BTreeMap<String, u64>,
+    /// The resources in an etcd of their own.
+    apart: BTreeSet<String>,
 }
 
 struct Watch {
@@ -29,6 +34,8 @@ struct Watch {
     filter: Filter,
     metadata_only: bool,
     is_for_protobuf: bool,
+    /// Whether its resource is in an etcd of its own.
+    is_apart: bool,
     /// None before the initial events.
     sent: Option<u64>,
     events: UnboundedSender<Bytes>,
@@ -38,13 +45,16 @@ impl Watches {
     /// Opens a watch; what it gives are its events.
     pub(super) fn open(&mut self, call: &Call) -> UnboundedReceiver<Bytes> {
         let (events, received) = unbounded_channel();
-        let version = call.query.get("resourceVersion").and_then(|version| version.parse().ok());
+        let is_apart = self.is_apart(&call.resource.plural);
+        let version: Option<u64> = call.query.get("resourceVersion").and_then(|version| version.parse().ok());
+        let version = version.map(|version| if is_apart { version + AHEAD } else { version });
         let sent = version.filter(|_| !call.query.contains_key("sendInitialEvents"));
         let watch = Watch {
             resource: call.resource.clone(),
             filter: call.filter.clone(),
             metadata_only: call.metadata_only,
             is_for_protobuf: call.is_for_protobuf,
+            is_apart,
             sent,
             events,
         };
@@ -69,6 +79,14 @@ impl Watches {
 
     pub(super) fn release(&mut self, plural: &str) {
         self.held.remove(plural);
+    }
+
+    pub(super) fn set_apart(&mut self, plural: &str) {
+        self.apart.insert(plural.to_owned());
+    }
+
+    pub(super) fn is_apart(&self, plural: &str) -> bool {
+        self.apart.contains(plural)
     }
 
     /// How many watches of a resource have a reader.
@@ -134,6 +152,7 @@ impl Watch {
 
     fn event(&self, kind: &str, object: &Value) -> bool {
         let object = if self.metadata_only && kind != "ERROR" { metadata_only(object) } else { object.clone() };
+        let object = if self.is_apart { apart(object) } else { object };
         let of = match kind {
             "ERROR" => ("v1", "Status"),
             _ if self.metadata_only => ("meta.k8s.io/v1", "PartialObjectMetadata"),
@@ -155,6 +174,15 @@ impl Watch {
             json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version" });
         self.event("ERROR", &status);
     }
+}
+
+/// An object or a list with the version that it has in an etcd of its own.
+pub(super) fn apart(mut object: Value) -> Value {
+    let version: Option<u64> = text(&object, "/metadata/resourceVersion").parse().ok();
+    if let Some(lower) = version.and_then(|version| version.checked_sub(AHEAD)) {
+        object["metadata"]["resourceVersion"] = lower.to_string().into();
+    }
+    object
 }
 
 /// The watch event of a change. An object that matches no more comes with its former content and its new version.
