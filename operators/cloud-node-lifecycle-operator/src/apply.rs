@@ -8,6 +8,7 @@ use shared::api::raw::{RawObject, raw_of};
 use shared::api::resource::NODES;
 use shared::api::taint::taints_spec;
 use shared::transport::api_error::ResultExt;
+use shared::transport::clock::instant;
 use shared::working::context::ControllerContext;
 use shared::working::control::{DeleteOptions, Patch, Preconditions};
 use shared::working::events::PlannedEvent;
@@ -31,7 +32,7 @@ impl Writer {
         let key = &node.metadata.key;
         match absence {
             plan::Absence::Unchanged => {}
-            plan::Absence::Noted => absences.note(key, node.metadata.uid, self.ctx.now()),
+            plan::Absence::Noted => absences.note(key, node.metadata.uid, instant()),
             plan::Absence::Over => absences.forget(key),
         }
         match step {

@@ -64,13 +64,14 @@ struct CloudNodeLifecycleController {
 
 impl Controller for CloudNodeLifecycleController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let name = Text::new(key.name());
-        let Some(observed) = self.caches.observe(key) else {
+        let (name, now) = (Text::new(key.name()), self.ctx.now());
+        let Some(observed) = self.caches.observe(key, now) else {
             self.caches.absences.forget(key);
             self.brake.withdraw(&name);
             return Ok(Requeue::Done);
         };
-        let plan = |observed: &_| next(observed, &self.config, self.ctx.now());
+        // All stages have the time of the observation: a step of the clock meanwhile would count as time of absence.
+        let plan = |observed: &_| next(observed, &self.config, now);
         let (observed, plan) =
             self.ctx.decide_in_stages(key, observed, plan, |observed| self.reader.ask(observed)).await?;
         if plan.step == Step::Delete {
@@ -91,6 +92,7 @@ impl Controller for CloudNodeLifecycleController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        self.caches.observe(key).iter().map(|observed| next(observed, &self.config, self.ctx.now()).stage()).collect()
+        let now = self.ctx.now();
+        self.caches.observe(key, now).iter().map(|observed| next(observed, &self.config, now).stage()).collect()
     }
 }

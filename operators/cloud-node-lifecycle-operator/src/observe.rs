@@ -16,6 +16,7 @@ use shared::api::resource::NODES;
 use shared::following::cache::Cache;
 use shared::following::informer::{Informer, InformerBuilder};
 use shared::transport::api_error::{ApiError, ResultExt};
+use shared::transport::clock::instant;
 use shared::working::control::Control;
 
 use crate::memory::Absences;
@@ -28,7 +29,7 @@ const OTHERS_MAX: usize = 3;
 pub struct Observed {
     /// As the cache has it, or as it was when the provider was asked.
     pub node: Arc<Node>,
-    /// Since when the provider has said each time that it does not know the node.
+    /// Since when the provider has said each time that it does not know the node, by the wall clock of the observation.
     pub absent_since: Option<Timestamp>,
     pub answer: Answer,
     pub others: Others,
@@ -85,9 +86,9 @@ impl Caches {
         (Self { nodes: nodes.cache(), absences: Absences::default() }, Informers { nodes })
     }
 
-    pub fn observe(&self, key: &Key) -> Option<Observed> {
+    pub fn observe(&self, key: &Key, now: Timestamp) -> Option<Observed> {
         let node = self.nodes.get(key)?;
-        let absent_since = self.absences.since(key, node.metadata.uid);
+        let absent_since = self.absences.since(key, node.metadata.uid, (now, instant()));
         Some(Observed { node, absent_since, answer: Answer::None, others: Others::NotAsked })
     }
 
@@ -96,7 +97,7 @@ impl Caches {
     pub fn others(&self, node: &Node) -> (Vec<Arc<Node>>, usize) {
         let is_other = |other: &Arc<Node>| other.metadata.uid != node.metadata.uid && node.may_share_cloud(other);
         let others = self.nodes.all().into_iter().filter(is_other);
-        let is_absent = |other: &Arc<Node>| self.absences.since(&other.metadata.key, other.metadata.uid).is_some();
+        let is_absent = |other: &Arc<Node>| self.absences.has(&other.metadata.key, other.metadata.uid);
         let (absent, mut others): (Vec<_>, Vec<_>) = others.partition(is_absent);
         others.sort_by(|a, b| (!a.is_ready(), &a.metadata.key).cmp(&(!b.is_ready(), &b.metadata.key)));
         (others, absent.len())

@@ -1,7 +1,7 @@
 //! What becomes of a node by its condition and the provider's answers.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cloud_node_lifecycle_operator::apply::shutdown_patch;
 use cloud_node_lifecycle_operator::memory::Absences;
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use shared::api::object::Key;
 use shared::following::cache::{Cache, Change, Indices};
 use shared::testing::{NOW, ObjectBuilder, ago, object, store, uid};
+use shared::transport::clock::instant;
 use shared::working::effect::Effect;
 use shared::working::queue::Cause;
 
@@ -138,7 +139,7 @@ fn caches(nodes: &[ObjectBuilder], absent: &[&str]) -> Caches {
         store(&caches.nodes, &node.build());
     }
     for name in absent {
-        caches.absences.note(&Key::new("", name), uid(name), NOW);
+        caches.absences.note(&Key::new("", name), uid(name), instant());
     }
     caches
 }
@@ -169,14 +170,30 @@ fn of_the_other_nodes_of_the_same_cloud_those_that_are_ready_are_asked_about_fir
 
 #[test]
 fn an_absence_is_of_one_node_and_its_first_answer_counts() {
-    let (absences, key, later) = (Absences::default(), Key::new("", "a"), ago(-7));
-    absences.note(&key, uid("a"), NOW);
+    let (absences, key, first) = (Absences::default(), Key::new("", "a"), instant());
+    let later = first + Duration::from_secs(7);
+    let since = |name: &str, at: Instant| absences.since(&key, uid(name), (NOW, at));
+    absences.note(&key, uid("a"), first);
     absences.note(&key, uid("a"), later);
-    assert_eq!((absences.since(&key, uid("a")), absences.since(&key, uid("b"))), (Some(NOW), None));
+    assert_eq!((since("a", later), since("b", later)), (Some(ago(7)), None));
     absences.note(&key, uid("b"), later);
-    assert_eq!((absences.since(&key, uid("a")), absences.since(&key, uid("b"))), (None, Some(later)));
+    assert_eq!((since("a", later), since("b", later)), (None, Some(NOW)));
     absences.forget(&key);
-    assert_eq!(absences.since(&key, uid("b")), None);
+    assert_eq!(since("b", later), None);
+}
+
+#[test]
+fn a_node_is_absent_for_as_long_as_before_after_the_clock_was_set() {
+    let (absences, key, gone, first) = (Absences::default(), Key::new("", "a"), node("a", "False"), instant());
+    absences.note(&key, uid("a"), first);
+    for now in [ago(8 * 3600), NOW, ago(-8 * 3600)] {
+        for (seconds, step) in [(4, "keep"), (5, "ask about other nodes")] {
+            let absent_since = absences.since(&key, uid("a"), (now, first + Duration::from_secs(seconds)));
+            let observed = Observed { absent_since, ..asked(&gone, Answer::Absent) };
+            let planned = next(&observed, &CONFIG, now).to_string();
+            assert!(planned.starts_with(step), "{now}: {planned}");
+        }
+    }
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn plan_run(observed: &Observed, leave: &[Leave], now: Timestamp, notices: &mut 
         notices.push(warning(cron_job, events::INVALID_SCHEDULE, format!("invalid schedule: {text} : {NeverDue}")));
         return Decided::idle(Reason::NeverDue { schedule: Text::new(text) });
     };
-    let since = schedule::since(cron_job, observed.edited_at);
+    let since = schedule::since(cron_job, observed.edited_at, now);
     let (run, reason) = match time {
         Some(due) => plan_due(cron_job, &active_after(cron_job, leave), due, missed, notices),
         None => (Run::Nothing, not_due(cron_job, &schedule, since, now)),

@@ -201,6 +201,14 @@ fn a_run_that_the_schedule_would_have_had_before_it_was_edited_is_not_started() 
     check(&old, "11:00:01", &start);
 }
 
+#[test]
+fn an_edit_that_was_noted_before_the_clock_was_set_back_holds_no_run() {
+    let edited = Observed { edited_at: Some(at("18:30")), ..alone(&last_run(cron_job(HOURLY), at("10:00"))) };
+    check(&edited, "10:30:01", "nothing (not due); again in 29m59.1s");
+    let start = format!("start {} (due 2016-05-19T11:00:00Z); again in 59m59.1s", name("11:00"));
+    check(&edited, "11:00:01", &start);
+}
+
 /// Upstream: `TestControllerV2SyncCronJob`, "@every".
 #[test]
 fn every_stays_anchored_to_the_last_run() {

@@ -91,14 +91,15 @@ const UID: &str = "00000000-0000-4000-8000-000000000001";
 #[test]
 fn times_count_from_the_last_run_or_from_a_later_edit() {
     let cron_job = ran(UID, "0 * * * *").build::<CronJob>();
-    let last = at("2025-03-06T10:00:00");
+    let (last, now) = (at("2025-03-06T10:00:00"), at("2025-03-06T11:00:00"));
     for (edited_at, expected) in [
         (None, last),
         (Some(at("2025-03-06T09:30:00")), last),
         (Some(at("2025-03-06T10:30:00")), at("2025-03-06T10:30:00")),
+        (Some(at("2025-03-06T18:30:00")), last),
     ] {
-        assert_eq!(since(&cron_job, edited_at), expected, "{edited_at:?}");
-        assert_eq!(since_in_time(&cron_job, edited_at, at("2025-03-06T11:00:00")), expected, "{edited_at:?}");
+        assert_eq!(since(&cron_job, edited_at, now), expected, "{edited_at:?}");
+        assert_eq!(since_in_time(&cron_job, edited_at, now), expected, "{edited_at:?}");
     }
 }
 

@@ -175,7 +175,7 @@ impl Writer {
         for deletion in &delete {
             self.announce(set, &about, deletion);
         }
-        self.expectations.expect(key, create.len(), delete.iter().map(|deletion| deletion.uid), self.ctx.now());
+        self.expectations.expect(key, create.len(), delete.iter().map(|deletion| deletion.uid));
         let SlowStart { succeeded: _, failed, skipped } =
             slow_start(create.len(), set.spec.template.bytes(), |at| self.create(set, &about, &maker, &create[at]))
                 .await;

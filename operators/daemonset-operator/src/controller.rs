@@ -196,7 +196,7 @@ impl DaemonSetController {
         &self,
         observed: &Observed,
         hash: &str,
-        look_again: Option<Timestamp>,
+        look_again: Option<Duration>,
         done: anyhow::Result<()>,
     ) -> anyhow::Result<Requeue> {
         let now = self.ctx.now();
@@ -210,11 +210,11 @@ impl DaemonSetController {
         };
         done?;
         let later = written?.and_then(StatusWrite::timer);
-        let until = |at: Timestamp| Duration::try_from(now.duration_until(at)).unwrap_or_default();
-        let available = next_check(observed, hash, now);
+        let available = next_check(observed, hash, now)
+            .map(|at| Duration::try_from(now.duration_until(at.timestamp())).unwrap_or_default());
         Ok(Requeue::earliest([
-            available.map(|at| (until(at.timestamp()), MIN_READY)),
-            look_again.map(|at| (until(at), FAILED_POD)),
+            available.map(|delay| (delay, MIN_READY)),
+            look_again.map(|delay| (delay, FAILED_POD)),
             observed.outstanding.map(|outstanding| (outstanding.remaining(now), LOST_EVENTS)),
             later,
         ]))

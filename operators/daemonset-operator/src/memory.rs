@@ -8,25 +8,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
+use shared::transport::clock::left_of;
 
 use crate::objects::DaemonSet;
 
 /// The first wait.
-const FIRST: SignedDuration = SignedDuration::from_secs(1);
-const LONGEST: SignedDuration = SignedDuration::from_mins(15);
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_mins(15);
 /// After so long without a failure the next one is a first one.
-const FORGOTTEN: SignedDuration = SignedDuration::from_mins(30);
+const FORGOTTEN: Duration = Duration::from_mins(30);
 
 /// The wait after a failed pod was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
     pub since: Timestamp,
     /// How long the next one that fails stays.
-    pub wait: SignedDuration,
+    pub wait: Duration,
 }
 
 impl Pause {
@@ -36,14 +38,13 @@ impl Pause {
         Self { since: now, wait }
     }
 
-    /// When it is over; none if it is.
-    pub fn until(self, now: Timestamp) -> Option<Timestamp> {
-        let end = self.since.saturating_add(self.wait).unwrap_or(Timestamp::MAX);
-        (now < end).then_some(end)
+    /// What is left of it; none if it is over.
+    pub fn left(self, now: Timestamp) -> Option<Duration> {
+        left_of(self.wait, self.since, now)
     }
 
     fn is_remembered(self, now: Timestamp) -> bool {
-        now.duration_since(self.since) <= FORGOTTEN
+        left_of(FORGOTTEN, self.since, now).is_some()
     }
 }
 

@@ -18,6 +18,7 @@ pub mod update;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::api::intern::Text;
@@ -42,8 +43,8 @@ pub const BURST: usize = 250;
 pub struct Plan {
     pub create: Vec<NewPod>,
     pub delete: Vec<Deletion>,
-    /// When a failed pod goes that stays for now.
-    pub look_again: Option<Timestamp>,
+    /// How long until a failed pod goes that stays for now.
+    pub look_again: Option<Duration>,
     pub reason: Reason,
 }
 
@@ -98,7 +99,7 @@ pub(crate) struct Draft<'a> {
     now: Timestamp,
     create: Vec<NewPod>,
     delete: Vec<Deletion>,
-    look_again: Option<Timestamp>,
+    look_again: Option<Duration>,
 }
 
 impl<'a> Draft<'a> {
@@ -115,8 +116,8 @@ impl<'a> Draft<'a> {
         self.delete.push(Deletion { key, uid, node: pod.node().cloned().unwrap_or_default(), why });
     }
 
-    fn look_at(&mut self, at: Timestamp) {
-        self.look_again = Some(self.look_again.map_or(at, |earlier| earlier.min(at)));
+    fn look_after(&mut self, delay: Duration) {
+        self.look_again = Some(self.look_again.map_or(delay, |earlier| earlier.min(delay)));
     }
 
     fn is_available(&self, pod: &Pod) -> bool {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use shared::api::object::{Key, Kind};
 use shared::api::resource::Resource;
 use shared::transport::api_error::ApiError;
+use shared::transport::clock::instant;
 use shared::working::context::ControllerContext;
 use shared::working::control::Preconditions;
 use shared::working::events::PlannedEvent;
@@ -113,7 +114,7 @@ impl Writer {
             Ok(()) => {
                 let message = format!("New size: {to}; reason: {cause}");
                 self.ctx.event(PlannedEvent::normal(about, events::SUCCESSFUL_RESCALE, message));
-                self.memory.add_change(autoscaler, (from, to), self.ctx.now());
+                self.memory.add_change(autoscaler, (from, to), instant());
                 tracing::info!(autoscaler = %key, from, to, reason = %cause, "scaled target");
                 outcome.result = Scaled::Done { from, to, metrics, scaled_to_zero };
             }

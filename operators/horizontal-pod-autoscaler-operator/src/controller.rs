@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::process::run::{Names, Operator, Setup};
+use shared::transport::clock::instant;
 use shared::working::context::ControllerContext;
 use shared::working::decisions::stage;
 use shared::working::queue::Backoff;
@@ -78,7 +79,7 @@ impl Controller for AutoscalerController {
             observed = live_measures(self.ctx.control(), &self.caches, observed).await;
         }
         let now = self.ctx.now();
-        let plan = plan(&observed, &self.config, now);
+        let plan = plan(&observed, &self.config, (now, instant()));
         self.ctx.decide(key, &plan);
 
         let mut outcome = self.writer.apply(&observed, plan).await;

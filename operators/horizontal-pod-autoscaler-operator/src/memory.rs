@@ -3,12 +3,13 @@
 //!
 //! A restart loses all of it, as upstream. The replicas that the target asks for then count as the first
 //! recommendation, so that nothing is scaled down before a whole window has passed.
+//!
+//! The history has monotonic times, as upstream's: no step of the wall clock ends a window or a period.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use shared::api::object::Key;
 use shared::api::selector::Selector;
 use shared::following::cache::Cache;
@@ -27,14 +28,14 @@ pub struct History {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recommendation {
     pub replicas: i32,
-    pub at: Timestamp,
+    pub at: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScaleEvent {
     /// By how many replicas; never negative.
     pub change: i32,
-    pub at: Timestamp,
+    pub at: Instant,
 }
 
 impl History {
@@ -42,20 +43,14 @@ impl History {
     ///
     /// Upstream: `storeScaleEvent`, `pkg/controller/podautoscaler/horizontal.go`, which reuses the place of one
     /// outdated event and keeps the others until there is a new one.
-    pub fn add_change(&mut self, behavior: &Behavior, (from, to): (i32, i32), now: Timestamp) {
+    pub fn add_change(&mut self, behavior: &Behavior, (from, to): (i32, i32), now: Instant) {
         let (events, rules) =
             if to > from { (&mut self.ups, &behavior.scale_up) } else { (&mut self.downs, &behavior.scale_down) };
-        let period = u64::try_from(rules.longest_period_seconds()).unwrap_or_default();
-        let cutoff = before(now, Duration::from_secs(period));
-        events.retain(|event| event.at >= cutoff);
+        let period = Duration::from_secs(u64::try_from(rules.longest_period_seconds()).unwrap_or_default());
+        events.retain(|event| now.saturating_duration_since(event.at) <= period);
         let change = i32::try_from(to.abs_diff(from)).unwrap_or(i32::MAX);
         events.push(ScaleEvent { change, at: now });
     }
-}
-
-/// The instant this long before another.
-pub fn before(now: Timestamp, time: Duration) -> Timestamp {
-    now.checked_sub(time).unwrap_or(Timestamp::MIN)
 }
 
 pub struct Memory {
@@ -90,7 +85,7 @@ impl Memory {
         self.change(autoscaler, |history| history.recommendations = Some(recommendations));
     }
 
-    pub fn add_change(&self, autoscaler: &HorizontalPodAutoscaler, change: (i32, i32), now: Timestamp) {
+    pub fn add_change(&self, autoscaler: &HorizontalPodAutoscaler, change: (i32, i32), now: Instant) {
         if let Some(behavior) = &autoscaler.behavior {
             self.change(autoscaler, |history| history.add_change(behavior, change, now));
         }

@@ -18,7 +18,7 @@ pub mod utilization;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use shared::api::condition::TRUE;
@@ -222,14 +222,15 @@ fn scaled_to_zero(autoscaler: &HorizontalPodAutoscaler, config: &Config) -> bool
     config.has_scale_to_zero && autoscaler.status.condition(conditions::SCALED_TO_ZERO).is_some_and(holds)
 }
 
-pub fn plan(observed: &Observed, config: &Config, now: Timestamp) -> Plan {
+/// `now` is the wall clock at the instant `at`: objects and metrics have times of the one, the history has the other.
+pub fn plan(observed: &Observed, config: &Config, (now, at): (Timestamp, Instant)) -> Plan {
     let autoscaler = &*observed.autoscaler;
     let scale = match &observed.scale {
         Ok(read) => &read.scale,
         Err(failure) => return without_scale(autoscaler, failure),
     };
     let current = scale.spec.replicas;
-    let (history, is_new) = with_first(&observed.history, current, now);
+    let (history, is_new) = with_first(&observed.history, current, at);
     let mut plan = Plan {
         notices: Vec::new(),
         conditions: vec![PlannedCondition::new(
@@ -260,7 +261,7 @@ pub fn plan(observed: &Observed, config: &Config, now: Timestamp) -> Plan {
             plan.reason = Reason::OutOfBounds { current, bound };
             plan.action = Action::Scale(rescale(autoscaler, (current, bound), cause, Vec::new(), config));
         }
-        Basis::Metrics => by_metrics(&mut plan, observed, scale, &history, config, now),
+        Basis::Metrics => by_metrics(&mut plan, observed, scale, &history, config, (now, at)),
     }
     plan
 }
@@ -285,15 +286,22 @@ fn without_scale(autoscaler: &HorizontalPodAutoscaler, failure: &ScaleFailure) -
 /// The history, with the current number as its first recommendation; and whether that is new.
 ///
 /// Upstream: `recordInitialRecommendation`.
-fn with_first(history: &History, current: i32, now: Timestamp) -> (History, bool) {
+fn with_first(history: &History, current: i32, at: Instant) -> (History, bool) {
     if history.recommendations.is_some() {
         return (history.clone(), false);
     }
-    let first = vec![Recommendation { replicas: current, at: now }];
+    let first = vec![Recommendation { replicas: current, at }];
     (History { recommendations: Some(first), ..history.clone() }, true)
 }
 
-fn by_metrics(plan: &mut Plan, observed: &Observed, scale: &Scale, history: &History, config: &Config, now: Timestamp) {
+fn by_metrics(
+    plan: &mut Plan,
+    observed: &Observed,
+    scale: &Scale,
+    history: &History,
+    config: &Config,
+    (now, at): (Timestamp, Instant),
+) {
     let (autoscaler, current) = (&*observed.autoscaler, scale.spec.replicas);
     let Combined { notices, active, statuses, tallies, proposal, error } = combine(observed, scale, config, now);
     plan.notices = notices;
@@ -313,7 +321,7 @@ fn by_metrics(plan: &mut Plan, observed: &Observed, scale: &Scale, history: &His
         return;
     };
     let recommended = proposed.max(0);
-    let normalized = normalize(autoscaler, history, (current, recommended), config, now);
+    let normalized = normalize(autoscaler, history, (current, recommended), config, at);
     let Normalized { mut replicas, able, limited, recommendations } = normalized;
     let mut cause = match recommended.cmp(&current) {
         std::cmp::Ordering::Greater => Cause::AboveTarget(metric.clone()),

@@ -137,7 +137,7 @@ impl Writer {
             Err(invalid) => return self.invalid_template(job, invalid),
         };
         let key = &job.metadata.key;
-        self.expectations.expect(key, new.len(), [], self.ctx.now());
+        self.expectations.expect(key, new.len(), []);
         let about = job.reference();
         let create = async |at: usize| self.create_pod(job, &about, pods.body(new[at])).await;
         let started = slow_start(new.len(), job.spec.template.bytes(), create).await;
@@ -186,7 +186,7 @@ impl Writer {
     /// Upstream: `deleteJobPods`.
     async fn delete_surplus(&self, job: &Job, surplus: Vec<Surplus>) -> Outcome {
         let (key, about) = (&job.metadata.key, job.reference());
-        self.expectations.expect(key, 0, surplus.iter().map(|surplus| surplus.pod.uid), self.ctx.now());
+        self.expectations.expect(key, 0, surplus.iter().map(|surplus| surplus.pod.uid));
         let delete = async |Surplus { pod, why: _ }: Surplus| {
             let deleted = match self.release(job, &pod).await {
                 Ok(()) => self.pods.delete(&about, &pod.key, pod.uid).await,

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cloud::{Client, CloudError, Route};
-use jiff::Timestamp;
 use shared::api::cidr::PodCidr;
 use shared::api::object::{Key, Kind};
 use shared::api::resource::NODES;
@@ -177,8 +176,7 @@ impl Writer {
     /// The end of a sync of a Node. Until the cloud is ready, no other sync calls it about this Node.
     pub(crate) fn end(&self, key: &Key, failures: Failures) -> anyhow::Result<Requeue> {
         let Some(after) = failures.end()? else { return Ok(Requeue::Done) };
-        let now = self.ctx.now();
-        self.caches.routes.pause(key.name(), now.checked_add(after).unwrap_or(Timestamp::MAX), now);
+        self.caches.routes.pause(key.name(), after, self.ctx.now());
         Ok(Requeue::After(after, READY_PURPOSE))
     }
 

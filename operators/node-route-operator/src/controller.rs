@@ -105,7 +105,7 @@ impl NodeController {
         let plan = plan(&observed, self.caches.cluster_cidrs(), now);
         self.ctx.decide(key, &plan);
         if let Reason::NotReady { until: _ } = plan.reason {
-            let rest = observed.ready_at.map(|at| at.duration_since(now).unsigned_abs()).unwrap_or_default();
+            let rest = observed.pause.and_then(|pause| pause.left(now)).unwrap_or_default();
             return Ok(Requeue::After(rest, READY_PURPOSE));
         }
         if let (Some(node), Some(network)) = (&observed.node, before(&observed)) {

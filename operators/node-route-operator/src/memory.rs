@@ -4,10 +4,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use cloud::Route;
 use jiff::Timestamp;
 use shared::api::cidr::PodCidr;
+use shared::transport::clock::left_of;
 
 use crate::objects::ListedRoute;
 
@@ -20,6 +22,20 @@ pub enum Known {
     Routes(Vec<Arc<ListedRoute>>),
 }
 
+/// The time for which the cloud wants no call about a Node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    since: Timestamp,
+    wait: Duration,
+}
+
+impl Pause {
+    /// What is left of it; none if it is over.
+    pub fn left(self, now: Timestamp) -> Option<Duration> {
+        left_of(self.wait, self.since, now)
+    }
+}
+
 #[derive(Default)]
 pub struct Routes(Mutex<State>);
 
@@ -29,8 +45,8 @@ struct State {
     listed: Option<Listed>,
     /// The changes since a running list began: it may have been answered before them.
     changes: Option<Vec<Change>>,
-    /// When the cloud is ready for a Node, by its name.
-    ready: BTreeMap<String, Timestamp>,
+    /// By the Node's name.
+    pauses: BTreeMap<String, Pause>,
 }
 
 #[derive(Default)]
@@ -105,16 +121,16 @@ impl Routes {
         }
     }
 
-    /// The cloud wants no call about this Node before `until`.
-    pub fn pause(&self, name: &str, until: Timestamp, now: Timestamp) {
-        let ready = &mut self.state().ready;
-        ready.retain(|_, at| *at > now);
-        ready.insert(name.to_owned(), until);
+    /// The cloud wants no call about this Node from now on.
+    pub fn pause(&self, name: &str, wait: Duration, now: Timestamp) {
+        let pauses = &mut self.state().pauses;
+        pauses.retain(|_, pause| pause.left(now).is_some());
+        pauses.insert(name.to_owned(), Pause { since: now, wait });
     }
 
-    /// When the cloud is ready for this Node, if it asked for time.
-    pub fn ready_at(&self, name: &str) -> Option<Timestamp> {
-        self.state().ready.get(name).copied()
+    /// The last time for which the cloud wanted no call about this Node.
+    pub fn pause_of(&self, name: &str) -> Option<Pause> {
+        self.state().pauses.get(name).copied()
     }
 
     /// The routes to these pods, whichever Node they lead to.

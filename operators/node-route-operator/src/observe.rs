@@ -5,14 +5,13 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use shared::api::cidr::{Cidr, PodCidr};
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::following::cache::{Cache, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder};
 
-use crate::memory::{Known, Routes};
+use crate::memory::{Known, Pause, Routes};
 use crate::objects::{ListedRoute, Node};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +23,8 @@ pub struct Observed {
     pub routes: Known,
     /// The routes to its pods that lead elsewhere and will be deleted. Many clouds have one route to a destination.
     pub in_the_way: Vec<Arc<ListedRoute>>,
-    /// Until then the cloud wants no call about it.
-    pub ready_at: Option<Timestamp>,
+    /// The last time for which the cloud wanted no call about it.
+    pub pause: Option<Pause>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -60,8 +59,8 @@ impl Caches {
         }
         let cidrs = node.iter().flat_map(|node| node.pod_cidrs.iter());
         let in_the_way = cidrs.flat_map(|cidr| self.routes.to(cidr)).filter(|route| self.is_in_the_way(route, key));
-        let (in_the_way, ready_at) = (in_the_way.collect(), self.routes.ready_at(key.name()));
-        Some(Observed { key: key.clone(), node, routes, in_the_way, ready_at })
+        let (in_the_way, pause) = (in_the_way.collect(), self.routes.pause_of(key.name()));
+        Some(Observed { key: key.clone(), node, routes, in_the_way, pause })
     }
 
     /// Whether it leads elsewhere, and is deleted for that.

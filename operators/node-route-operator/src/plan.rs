@@ -82,14 +82,15 @@ impl Plan {
 }
 
 pub fn plan(observed: &Observed, cluster_cidrs: &[Cidr], now: Timestamp) -> Plan {
-    let Observed { key: _, node, routes, in_the_way, ready_at } = observed;
+    let Observed { key: _, node, routes, in_the_way, pause } = observed;
     let routes = match routes {
         Known::NotYet => return Plan::nothing(Reason::NotListed),
         Known::Unsupported => return Plan::nothing(Reason::Unsupported),
         Known::Routes(routes) => routes,
     };
-    if let Some(until) = ready_at.filter(|at| *at > now) {
-        return Plan::nothing(Reason::NotReady { until: Time::of(until) });
+    if let Some(left) = pause.and_then(|pause| pause.left(now)) {
+        let until = Time::of(now.checked_add(left).unwrap_or(Timestamp::MAX));
+        return Plan::nothing(Reason::NotReady { until });
     }
     let ours = routes.iter().filter(|route| route.is_listed && route.is_ours(cluster_cidrs));
     let delete: Vec<_> = ours.filter_map(|route| Some((Arc::clone(route), stale(route, observed)?))).collect();

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cloud::{NodeAddress, Route};
 use node_route_operator::memory::Known;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use shared::api::cidr::Cidr;
 use shared::api::object::Key;
 use shared::following::cache::Change;
-use shared::testing::{NOW, ObjectBuilder, object, store};
+use shared::testing::{NOW, ObjectBuilder, ago, object, store};
 use shared::working::effect::Effect;
 use shared::working::queue::Cause;
 
@@ -407,6 +408,18 @@ fn a_plan_says_what_it_changes_and_why() {
     check_plan(&world, "node-5", "keep (has no CIDR yet)");
     check_plan(&world, "gone", "delete 10.120.4.0/24 (its Node is gone) (is gone)");
     assert_eq!(world.caches.observe(&Key::new("", "unknown")), None);
+}
+
+#[test]
+fn a_pause_of_the_cloud_ends_in_time_or_when_the_clock_is_set_back() {
+    let world = World::new(IPV4, &[node1()], &[]);
+    world.list();
+    world.caches.routes.pause("node-1", Duration::from_secs(60), NOW);
+    let planned = |now| plan(&world.observed("node-1"), world.caches.cluster_cidrs(), now).to_string();
+    let waits = "keep (the cloud wants no call before 2026-01-01T12:01:00Z)";
+    assert_eq!([planned(NOW), planned(ago(-59))], [waits, waits]);
+    let missing = "create 10.120.0.0/24 (routes: 0 stale, 1 missing, 0 waiting)";
+    assert_eq!([planned(ago(-60)), planned(ago(8 * 3600))], [missing, missing]);
 }
 
 #[test]

@@ -10,22 +10,23 @@
 use std::fmt;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::api::intern::Text;
 use crate::api::time::Time;
+use crate::transport::clock::left_of;
 
 /// The reason of the event that tells of the beginning of a back-off.
 pub const REJECTED_POD_BACKOFF: &str = "RejectedPodBackoff";
 /// The purpose of the timer while replacements wait.
 pub const HELD_BACK: &str = "replacements of rejected pods";
 /// After this long without another one, rejections are forgotten: twice the longest delay, as upstream's back-offs are.
-pub const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_secs(2 * LONGEST_SECONDS);
+pub const FORGOTTEN_AFTER: Duration = Duration::from_secs(2 * LONGEST_SECONDS);
 /// So many rejections in a row cost nothing.
 pub const FREE: usize = 3;
 /// The longest delay.
-const LONGEST_SECONDS: i64 = 30;
+const LONGEST_SECONDS: u64 = 30;
 /// So many replacements are under way at a time: whether nodes still reject them is seen by a few.
 const TRIALS: usize = 3;
 /// So many rows are kept of one owner: the reasons come from outside.
@@ -62,8 +63,8 @@ struct Row {
     count: usize,
     /// How many delays they have cost.
     delays: u32,
-    /// The end of the last delay.
-    until: Timestamp,
+    /// When the last delay began.
+    delayed: Timestamp,
     /// When the last one was seen.
     last: Timestamp,
     /// When the newest of the pods was created.
@@ -75,7 +76,7 @@ struct Row {
 pub struct Held {
     pub pods: usize,
     pub reason: Text,
-    pub delay_seconds: i64,
+    pub delay_seconds: u64,
     /// Its end; none once it is over, where they wait for those that are under way.
     pub until: Option<Timestamp>,
 }
@@ -95,11 +96,11 @@ impl Rejections {
         row.count = row.count.saturating_add(1);
         row.last = now;
         row.newest = row.newest.max(rejection.created);
-        if row.count <= FREE || now < row.until {
+        if row.count <= FREE || row.left(now).is_some() {
             return false;
         }
         row.delays = row.delays.saturating_add(1);
-        row.until = after(now, SignedDuration::from_secs(row.delay_seconds()));
+        row.delayed = now;
         row.delays == 1
     }
 
@@ -110,40 +111,40 @@ impl Rejections {
             self.0.remove(at);
         }
         let Rejection { template, reason, created } = rejection.clone();
-        self.0.push(Row { template, reason, count: 0, delays: 0, until: now, last: now, newest: created });
+        self.0.push(Row { template, reason, count: 0, delays: 0, delayed: now, last: now, newest: created });
         self.0.len() - 1
     }
 
     pub fn forget(&mut self, runs: impl Fn(&str) -> Option<Time>, now: Timestamp) {
-        self.0.retain(|row| now < row.end() && runs(&row.template) <= row.newest);
+        self.0.retain(|row| row.remembered(now).is_some() && runs(&row.template) <= row.newest);
     }
 
     /// How many of the `missing` pods of a template may be made now, and the others. `under_way` is how many there are
     /// that do not run yet and may be rejected: those that the scheduler has found no node for never are.
     pub fn allow(&self, template: &str, missing: usize, under_way: usize, now: Timestamp) -> (usize, Option<Held>) {
         let of_template = self.delayed().filter(|row| *row.template == *template);
-        let Some(row) = of_template.max_by_key(|row| row.until) else { return (missing, None) };
-        let waits = now < row.until;
-        let allowed = if waits { 0 } else { TRIALS.saturating_sub(under_way).min(missing) };
+        let last = of_template.max_by_key(|row| (row.left(now), row.delayed));
+        let Some(row) = last else { return (missing, None) };
+        let left = row.left(now);
+        let allowed = if left.is_some() { 0 } else { TRIALS.saturating_sub(under_way).min(missing) };
         let pods = missing - allowed;
         let held = Held {
             pods,
             reason: row.reason.clone(),
             delay_seconds: row.delay_seconds(),
-            until: waits.then_some(row.until),
+            until: left.map(|left| now.checked_add(left).unwrap_or(Timestamp::MAX)),
         };
         (allowed, (pods > 0).then_some(held))
     }
 
     /// Whether replacements wait for the end of a delay.
     pub fn is_delaying(&self, now: Timestamp) -> bool {
-        self.delayed().any(|row| now < row.until)
+        self.delayed().any(|row| row.left(now).is_some())
     }
 
     /// How long from `now` until more may be made, should nothing happen: a delay ends, or a row is forgotten.
     pub fn wait(&self, now: Timestamp) -> Option<Duration> {
-        let next = self.delayed().map(|row| if now < row.until { row.until } else { row.end() }).min()?;
-        Some(Duration::try_from(now.duration_until(next)).unwrap_or_default())
+        self.delayed().map(|row| row.left(now).or_else(|| row.remembered(now)).unwrap_or_default()).min()
     }
 
     fn delayed(&self) -> impl Iterator<Item = &Row> {
@@ -157,19 +158,21 @@ impl Row {
         (&self.template, &self.reason) == (template, reason)
     }
 
-    /// 1, 2, 4, … seconds.
-    fn delay_seconds(&self) -> i64 {
-        2_i64.checked_pow(self.delays.saturating_sub(1)).unwrap_or(LONGEST_SECONDS).min(LONGEST_SECONDS)
+    /// 1, 2, 4, … seconds; 0 before the first delay.
+    fn delay_seconds(&self) -> u64 {
+        let doublings = self.delays.checked_sub(1);
+        doublings.map_or(0, |doublings| 2_u64.checked_pow(doublings).unwrap_or(LONGEST_SECONDS).min(LONGEST_SECONDS))
     }
 
-    fn end(&self) -> Timestamp {
-        after(self.last, FORGOTTEN_AFTER)
+    /// What is left of the last delay.
+    fn left(&self, now: Timestamp) -> Option<Duration> {
+        left_of(Duration::from_secs(self.delay_seconds()), self.delayed, now)
     }
-}
 
-/// So long after an instant, or at the end of time.
-pub(crate) fn after(instant: Timestamp, delay: SignedDuration) -> Timestamp {
-    instant.saturating_add(delay).unwrap_or(Timestamp::MAX)
+    /// For how long it is remembered.
+    fn remembered(&self, now: Timestamp) -> Option<Duration> {
+        left_of(FORGOTTEN_AFTER, self.last, now)
+    }
 }
 
 /// `2 held back for 4s until 2026-01-01T12:00:04Z, since nodes reject them (OutOfcpu)`.

@@ -128,7 +128,7 @@ mod tests {
         let (version, created_with) = (ResourceVersion(7), None);
         control.consistency().record(&web(), uid("web"), &PODS, Write { object: &web(), version, created_with });
         let expectations = Arc::new(Expectations::new());
-        expectations.expect(&web(), 1, [uid("a")], NOW);
+        expectations.expect(&web(), 1, [uid("a")]);
         let queue = Queue::new("test", Backoff::default(), None);
         Queue::start(std::slice::from_ref(&queue), || ());
 

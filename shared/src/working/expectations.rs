@@ -7,17 +7,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::api::object::{Key, Uid};
+use crate::transport::clock::instant;
 
 /// After this long an expectation no longer holds a sync back: its event is taken as lost.
 ///
 /// Upstream: `ExpectationsTimeout`, `pkg/controller/controller_utils.go`.
-pub const TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
+pub const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The expected creations and deletions of each key.
 ///
@@ -32,7 +33,9 @@ pub struct Expectations {
 struct Expected {
     creations: usize,
     deleted: BTreeSet<Uid>,
-    expires: Timestamp,
+    /// By the clock that nobody can set, as upstream: a step of the other one would end the wait for what has just been
+    /// written.
+    since: Instant,
 }
 
 /// The creations and deletions that a key waits for.
@@ -42,14 +45,15 @@ pub struct Outstanding {
     pub creations: usize,
     /// Deletions not seen yet.
     pub deletions: usize,
-    /// When waiting ends even if they are never seen. Nothing else wakes the key then.
+    /// When waiting ends even if they are never seen, by the wall clock of the observation. Nothing else wakes the key
+    /// then.
     pub expires: Timestamp,
 }
 
 impl Outstanding {
-    /// How long from `now` until waiting ends.
+    /// How long from `now` until waiting ends. Never longer than it lasts, even if the clock was set back.
     pub fn remaining(&self, now: Timestamp) -> Duration {
-        Duration::try_from(now.duration_until(self.expires)).unwrap_or_default()
+        Duration::try_from(now.duration_until(self.expires)).unwrap_or_default().min(TIMEOUT)
     }
 }
 
@@ -78,9 +82,9 @@ impl Expectations {
     }
 
     /// Replaces what is expected of `key`. Call it before the writes: their events may come before their answers.
-    pub fn expect(&self, key: &Key, creations: usize, deleted: impl IntoIterator<Item = Uid>, now: Timestamp) {
-        let expires = now.saturating_add(TIMEOUT).unwrap_or(Timestamp::MAX);
-        self.lock().insert(key.clone(), Expected { creations, deleted: deleted.into_iter().collect(), expires });
+    pub fn expect(&self, key: &Key, creations: usize, deleted: impl IntoIterator<Item = Uid>) {
+        let deleted = deleted.into_iter().collect();
+        self.lock().insert(key.clone(), Expected { creations, deleted, since: instant() });
     }
 
     /// `count` creations were seen, or will never be because the calls failed or were not made.
@@ -101,9 +105,11 @@ impl Expectations {
     /// The outstanding expectations; `None` if the cache can be trusted for this key.
     pub fn outstanding(&self, key: &Key, now: Timestamp) -> Option<Outstanding> {
         let by_key = self.lock();
-        let Expected { creations, deleted, expires } = by_key.get(key)?;
-        let (creations, deletions, expires) = (*creations, deleted.len(), *expires);
-        let holds = creations + deletions > 0 && now < expires;
+        let Expected { creations, deleted, since } = by_key.get(key)?;
+        let (creations, deletions) = (*creations, deleted.len());
+        let left = TIMEOUT.saturating_sub(instant().saturating_duration_since(*since));
+        let expires = now.checked_add(left).unwrap_or(Timestamp::MAX);
+        let holds = creations + deletions > 0 && !left.is_zero();
         holds.then_some(Outstanding { creations, deletions, expires })
     }
 
@@ -151,7 +157,7 @@ mod tests {
     #[test]
     fn creations_are_counted_down_from_any_thread() {
         let expectations = Expectations::new();
-        expectations.expect(&key(), 20, [], at(0));
+        expectations.expect(&key(), 20, []);
         std::thread::scope(|scope| {
             for _ in 0..19 {
                 scope.spawn(|| expectations.creations_observed(&key(), 1));
@@ -160,7 +166,7 @@ mod tests {
         assert_eq!(outstanding(&expectations), "1 creation");
         expectations.creations_observed(&key(), 7);
         assert_eq!(outstanding(&expectations), "-");
-        expectations.expect(&key(), 2, [], at(0));
+        expectations.expect(&key(), 2, []);
         assert_eq!(outstanding(&expectations), "2 creations");
     }
 
@@ -168,7 +174,7 @@ mod tests {
     #[test]
     fn a_deletion_counts_once_and_only_if_expected() {
         let expectations = Expectations::new();
-        expectations.expect(&key(), 0, [uid(1), uid(2), uid(2)], at(0));
+        expectations.expect(&key(), 0, [uid(1), uid(2), uid(2)]);
         assert_eq!(outstanding(&expectations), "2 deletions");
         expectations.deletion_observed(&key(), uid(1));
         expectations.deletion_observed(&key(), uid(1));
@@ -181,30 +187,35 @@ mod tests {
     #[test]
     fn the_next_expectation_replaces_all_of_the_last() {
         let expectations = Expectations::new();
-        expectations.expect(&key(), 0, [uid(1)], at(0));
-        expectations.expect(&key(), 3, [uid(2)], at(0));
+        expectations.expect(&key(), 0, [uid(1)]);
+        expectations.expect(&key(), 3, [uid(2)]);
         assert_eq!(outstanding(&expectations), "3 creations and 1 deletion");
         expectations.deletion_observed(&key(), uid(1));
         assert_eq!(outstanding(&expectations), "3 creations and 1 deletion");
     }
 
-    #[test]
-    fn waiting_ends_after_five_minutes() {
+    #[tokio::test(start_paused = true)]
+    async fn waiting_ends_after_five_minutes_however_the_clock_is_set() {
         let expectations = Expectations::new();
-        expectations.expect(&key(), 1, [], at(0));
-        let outstanding = expectations.outstanding(&key(), at(299)).unwrap();
-        assert_eq!(outstanding.remaining(at(299)), Duration::from_secs(1));
-        assert_eq!(outstanding.remaining(at(301)), Duration::ZERO);
-        assert_eq!(expectations.outstanding(&key(), at(300)), None);
+        expectations.expect(&key(), 1, []);
+        tokio::time::advance(Duration::from_secs(299)).await;
+        for now in [0, 299, 8 * 3600] {
+            let outstanding = expectations.outstanding(&key(), at(now)).unwrap();
+            assert_eq!((outstanding.expires, outstanding.remaining(at(now))), (at(now + 1), Duration::from_secs(1)));
+            assert_eq!(outstanding.remaining(at(now + 2)), Duration::ZERO);
+            assert_eq!(outstanding.remaining(at(now - 8 * 3600)), TIMEOUT);
+        }
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(expectations.outstanding(&key(), at(0)), None);
     }
 
     #[test]
     fn a_forgotten_key_starts_clean() {
         let expectations = Expectations::new();
-        expectations.expect(&key(), 1, [uid(1)], at(0));
+        expectations.expect(&key(), 1, [uid(1)]);
         expectations.forget(&key());
         assert_eq!(outstanding(&expectations), "-");
-        expectations.expect(&key(), 1, [uid(1)], at(0));
+        expectations.expect(&key(), 1, [uid(1)]);
         expectations.start_over();
         assert_eq!(outstanding(&expectations), "-");
     }

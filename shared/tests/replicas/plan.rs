@@ -109,7 +109,7 @@ fn one_that_is_being_deleted_does_nothing() {
 fn nothing_is_created_or_deleted_before_the_last_writes_were_seen() {
     let expectations = Expectations::new();
     let key = Key::new("default", "web");
-    expectations.expect(&key, 2, [uid("web-0")], NOW);
+    expectations.expect(&key, 2, [uid("web-0")]);
     let waiting = Observed {
         outstanding: expectations.outstanding(&key, NOW),
         ..observed(&web(3), &[orphan("a"), relabelled("b")])

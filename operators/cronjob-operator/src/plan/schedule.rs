@@ -62,16 +62,17 @@ pub fn check_zone(cron_job: &CronJob) -> Result<(), UnknownTimeZone> {
 }
 
 /// The time after which runs count: the last started run or the creation, and not before the schedule was edited.
-/// Upstream starts a run that the new schedule would have had before the edit.
-pub fn since(cron_job: &CronJob, edited_at: Option<Timestamp>) -> Timestamp {
+/// Upstream starts a run that the new schedule would have had before the edit. This does too if the clock was set back
+/// since the edit, whose time is then unknown.
+pub fn since(cron_job: &CronJob, edited_at: Option<Timestamp>, now: Timestamp) -> Timestamp {
     let last = cron_job.status.last_schedule_time.or(cron_job.metadata.creation);
     let last = last.map_or(Timestamp::UNIX_EPOCH, shared::api::time::Time::timestamp);
-    edited_at.map_or(last, |edited_at| edited_at.max(last))
+    edited_at.filter(|edited_at| *edited_at <= now).map_or(last, |edited_at| edited_at.max(last))
 }
 
 /// As [`since`], limited by the starting deadline.
 pub fn since_in_time(cron_job: &CronJob, edited_at: Option<Timestamp>, now: Timestamp) -> Timestamp {
-    let since = since(cron_job, edited_at);
+    let since = since(cron_job, edited_at, now);
     let Some(seconds) = cron_job.spec.starting_deadline_seconds else { return since };
     now.checked_sub(SignedDuration::from_secs(seconds)).map_or(since, |deadline| deadline.max(since))
 }

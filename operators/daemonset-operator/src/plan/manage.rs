@@ -72,8 +72,8 @@ impl Draft<'_> {
     /// A kubelet that refuses pods would be in a race with this operator: each failed pod stays longer than the one
     /// before. Gives the wait that holds from now on.
     fn end_failed(&mut self, pod: &Arc<Pod>, pause: Option<Pause>) -> Option<Pause> {
-        if let Some(until) = pause.and_then(|pause| pause.until(self.now)) {
-            self.look_at(until);
+        if let Some(left) = pause.and_then(|pause| pause.left(self.now)) {
+            self.look_after(left);
             return pause;
         }
         let next = Pause::next(pause, self.now);

@@ -2,14 +2,12 @@
 //!
 //! Upstream: `normalizeDesiredReplicasWithBehaviors`, `pkg/controller/podautoscaler/horizontal.go`.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
+use std::time::{Duration, Instant};
 
 use super::Config;
 use super::normalized::{DOWN_STABILIZED, Limited, Normalized, minimum, upper_bound, within_range};
 use super::numbers::{ceil, cut, narrow, real};
-use crate::memory::{History, Recommendation, ScaleEvent, before};
+use crate::memory::{History, Recommendation, ScaleEvent};
 use crate::objects::{Behavior, HorizontalPodAutoscaler, Policy, PolicyType, ScalingRules, Select, condition_reasons};
 
 /// Reason and message while lower recommendations hold this one back.
@@ -24,7 +22,7 @@ pub(super) fn normalize_with_behavior(
     history: &History,
     (current, recommended): (i32, i32),
     config: &Config,
-    now: Timestamp,
+    now: Instant,
 ) -> Normalized {
     let (stabilized, recommendations) = stabilize(behavior, history, (current, recommended), config, now);
     let bounds = (autoscaler.min_replicas, autoscaler.max_replicas);
@@ -53,15 +51,15 @@ pub fn stabilize(
     history: &History,
     (current, recommended): (i32, i32),
     config: &Config,
-    now: Timestamp,
+    now: Instant,
 ) -> (i32, Vec<Recommendation>) {
-    let up_cutoff = before(now, window(&behavior.scale_up, config));
-    let down_cutoff = before(now, window(&behavior.scale_down, config));
+    let (up, down) = (window(&behavior.scale_up, config), window(&behavior.scale_down, config));
+    let age = |earlier: &Recommendation| now.saturating_duration_since(earlier.at);
     let mut counts: Vec<Recommendation> = history.recommendations.clone().unwrap_or_default();
-    let within = |cutoff: Timestamp| counts.iter().filter(move |it| it.at > cutoff).map(|it| it.replicas);
-    let least = within(up_cutoff).fold(recommended, i32::min);
-    let most = within(down_cutoff).fold(recommended, i32::max);
-    counts.retain(|earlier| earlier.at >= up_cutoff || earlier.at >= down_cutoff);
+    let within = |window: Duration| counts.iter().filter(move |it| age(it) < window).map(|it| it.replicas);
+    let least = within(up).fold(recommended, i32::min);
+    let most = within(down).fold(recommended, i32::max);
+    counts.retain(|earlier| age(earlier) <= up.max(down));
     counts.push(Recommendation { replicas: recommended, at: now });
     (current.max(least).min(most), counts)
 }
@@ -72,7 +70,7 @@ pub fn convert_with_rate(
     history: &History,
     (current, desired): (i32, i32),
     (min, max): (i32, i32),
-    now: Timestamp,
+    now: Instant,
 ) -> Limited {
     if desired > current {
         // Recent changes can push the limit below the current number, which stays then.
@@ -100,7 +98,7 @@ pub fn convert_with_rate(
 }
 
 /// Upstream: `calculateScaleUpLimitWithScalingRules`.
-pub fn scale_up_limit(rules: &ScalingRules, history: &History, current: i32, now: Timestamp) -> i32 {
+pub fn scale_up_limit(rules: &ScalingRules, history: &History, current: i32, now: Instant) -> i32 {
     let allowed = |policy: &Policy| {
         let start = at_start_of(policy, history, current, now);
         match policy.type_ {
@@ -119,7 +117,7 @@ pub fn scale_up_limit(rules: &ScalingRules, history: &History, current: i32, now
 }
 
 /// Upstream: `calculateScaleDownLimitWithBehaviors`.
-pub fn scale_down_limit(rules: &ScalingRules, history: &History, current: i32, now: Timestamp) -> i32 {
+pub fn scale_down_limit(rules: &ScalingRules, history: &History, current: i32, now: Instant) -> i32 {
     let allowed = |policy: &Policy| {
         let start = at_start_of(policy, history, current, now);
         match policy.type_ {
@@ -137,13 +135,14 @@ pub fn scale_down_limit(rules: &ScalingRules, history: &History, current: i32, n
 }
 
 /// The replicas at the start of a policy's period.
-fn at_start_of(policy: &Policy, history: &History, current: i32, now: Timestamp) -> i32 {
+fn at_start_of(policy: &Policy, history: &History, current: i32, now: Instant) -> i32 {
     let (added, removed) = (changes(&history.ups, policy, now), changes(&history.downs, policy, now));
     narrow(i128::from(current) - added + removed)
 }
 
 /// Upstream: `getReplicasChangePerPeriod`.
-fn changes(events: &[ScaleEvent], policy: &Policy, now: Timestamp) -> i128 {
-    let cutoff = before(now, seconds(policy.period_seconds));
-    events.iter().filter(|event| event.at > cutoff).map(|event| i128::from(event.change)).sum()
+fn changes(events: &[ScaleEvent], policy: &Policy, now: Instant) -> i128 {
+    let period = seconds(policy.period_seconds);
+    let within = |event: &&ScaleEvent| now.saturating_duration_since(event.at) < period;
+    events.iter().filter(within).map(|event| i128::from(event.change)).sum()
 }

@@ -2,13 +2,13 @@
 //!
 //! Upstream: `normalizeDesiredReplicas`, `pkg/controller/podautoscaler/horizontal.go`.
 
-use jiff::Timestamp;
+use std::time::Instant;
 
 use super::Config;
 use super::behavior::normalize_with_behavior;
 use super::normalized::{DOWN_STABILIZED, Limited, Normalized, minimum, upper_bound, within_range};
 use super::numbers::{cut, real};
-use crate::memory::{History, Recommendation, before};
+use crate::memory::{History, Recommendation};
 use crate::objects::HorizontalPodAutoscaler;
 
 /// Upstream: `scaleUpLimitFactor` and `scaleUpLimitMinimum`.
@@ -20,7 +20,7 @@ pub fn normalize(
     history: &History,
     (current, recommended): (i32, i32),
     config: &Config,
-    now: Timestamp,
+    now: Instant,
 ) -> Normalized {
     if let Some(behavior) = &autoscaler.behavior {
         return normalize_with_behavior(autoscaler, behavior, history, (current, recommended), config, now);
@@ -33,10 +33,9 @@ pub fn normalize(
 /// The highest recommendation within the window, this one included.
 ///
 /// Upstream: `stabilizeRecommendation`, which reuses the place of one outdated recommendation, and ignores the others.
-fn stabilize(history: &History, recommended: i32, config: &Config, now: Timestamp) -> (i32, Vec<Recommendation>) {
-    let cutoff = before(now, config.downscale_stabilization);
+fn stabilize(history: &History, recommended: i32, config: &Config, now: Instant) -> (i32, Vec<Recommendation>) {
     let mut counts: Vec<Recommendation> = history.recommendations.clone().unwrap_or_default();
-    counts.retain(|earlier| earlier.at >= cutoff);
+    counts.retain(|earlier| now.saturating_duration_since(earlier.at) <= config.downscale_stabilization);
     counts.push(Recommendation { replicas: recommended, at: now });
     let highest = counts.iter().map(|recommendation| recommendation.replicas).max().unwrap_or(recommended);
     (highest, counts)

@@ -15,9 +15,9 @@ use horizontal_pod_autoscaler_operator::plan::behavior::{
 };
 use horizontal_pod_autoscaler_operator::plan::normalize::{convert_with_rules, normalize};
 use serde_json::{Value, json};
-use shared::testing::{NOW, ago};
+use shared::testing::{NOW, ObjectBuilder, ago};
 
-use crate::fixtures::{autoscaler, config};
+use crate::fixtures::{AT, Scene, autoscaler, before, config, cpu_metric, replicas_after};
 
 /// The rules for one direction.
 #[derive(Default)]
@@ -129,7 +129,7 @@ impl Case {
     fn by_policies(self, expected: &str) {
         let behavior = behavior(&self.up, &self.down);
         let (numbers, bounds) = ((self.from, self.to), (self.min, self.max));
-        let (replicas, word, _) = convert_with_rate(&behavior, &self.history, numbers, bounds, NOW);
+        let (replicas, word, _) = convert_with_rate(&behavior, &self.history, numbers, bounds, *AT);
         assert_eq!(format!("{replicas} {word}"), expected, "{}", self.name);
     }
 
@@ -138,23 +138,23 @@ impl Case {
     fn by_windows(self, up: i32, down: i32, expected: i32) {
         let Self { name, from, to, history, .. } = self;
         let rules = |window: i32| rules().pods(1, 1).window(window).json();
-        let (stabilized, counts) = stabilize(&behavior(&rules(up), &rules(down)), &history, (from, to), &config(), NOW);
+        let (stabilized, counts) = stabilize(&behavior(&rules(up), &rules(down)), &history, (from, to), &config(), *AT);
         assert_eq!(stabilized, expected, "{name}");
         let window = up.max(down).into();
         let known = history.recommendations.unwrap();
-        let within = known.iter().filter(|earlier| earlier.at >= ago(window)).count();
+        let within = known.iter().filter(|earlier| earlier.at >= before(window)).count();
         assert_eq!(counts.len(), within + 1, "{name}: those that are too old are forgotten");
-        assert_eq!(counts.last(), Some(&Recommendation { replicas: to, at: NOW }), "{name}");
+        assert_eq!(counts.last(), Some(&Recommendation { replicas: to, at: *AT }), "{name}");
     }
 }
 
 /// By how many replicas, how many seconds ago.
 fn events(changes: &[(i32, i64)]) -> Vec<ScaleEvent> {
-    changes.iter().map(|(change, seconds)| ScaleEvent { change: *change, at: ago(*seconds) }).collect()
+    changes.iter().map(|(change, seconds)| ScaleEvent { change: *change, at: before(*seconds) }).collect()
 }
 
 fn recommendations(known: &[(i32, i64)]) -> History {
-    let each = known.iter().map(|(replicas, seconds)| Recommendation { replicas: *replicas, at: ago(*seconds) });
+    let each = known.iter().map(|(replicas, seconds)| Recommendation { replicas: *replicas, at: before(*seconds) });
     History { recommendations: Some(each.collect()), ..History::default() }
 }
 
@@ -472,8 +472,28 @@ fn without_a_behavior_the_highest_of_five_minutes_counts() {
         ("at the end of the window", &[(5, 300)], 3, 5, 2),
     ] {
         let read: Arc<HorizontalPodAutoscaler> = autoscaler(1, 100, &json!([])).build();
-        let normalized = normalize(&read, &recommendations(known), (10, recommended), &config(), NOW);
+        let normalized = normalize(&read, &recommendations(known), (10, recommended), &config(), *AT);
         assert_eq!((normalized.replicas, normalized.recommendations.len()), (expected, left), "{name}");
+    }
+}
+
+/// A step forward would end the window, and a step back would make it longer.
+#[test]
+fn a_clock_that_is_set_leaves_windows_and_periods_as_they_are() {
+    let down =
+        json!({ "stabilizationWindowSeconds": 0, "policies": [{ "type": "Pods", "value": 4, "periodSeconds": 60 }] });
+    let by_window = autoscaler(1, 20, &json!([cpu_metric(50)]));
+    let by_period = by_window.clone().set(&["spec", "behavior"], json!({ "scaleDown": down }));
+    for now in [NOW, ago(8 * 3600), ago(-8 * 3600)] {
+        let after = |autoscaler: &ObjectBuilder, history: History, seconds: i64| {
+            let scene = Scene { history, ..Scene::new(autoscaler.clone(), 10).cpu(&[50; 10]) };
+            replicas_after(&scene.plan_at(now, before(-seconds)), 10)
+        };
+        let window = |seconds| after(&by_window, recommendations(&[(10, 0)]), seconds);
+        assert_eq!((window(300), window(301)), (10, 1), "{now}");
+        let removed = || History { downs: events(&[(3, 0)]), ..recommendations(&[]) };
+        let period = |seconds| after(&by_period, removed(), seconds);
+        assert_eq!((period(59), period(60)), (9, 6), "{now}");
     }
 }
 
@@ -483,8 +503,8 @@ fn changes_are_remembered_for_the_longest_period_of_a_policy() {
     fn row(name: &str, known: &[(i32, i64)], rules: &Rules, expected: &[i32]) {
         let behavior = behavior(&rules.json(), &rules.json());
         let mut history = History { ups: events(known), downs: events(known), ..History::default() };
-        history.add_change(&behavior, (10, 15), NOW);
-        history.add_change(&behavior, (10, 5), NOW);
+        history.add_change(&behavior, (10, 15), *AT);
+        history.add_change(&behavior, (10, 5), *AT);
         let changes = |events: &[ScaleEvent]| events.iter().map(|event| event.change).collect::<Vec<_>>();
         assert_eq!((changes(&history.ups), changes(&history.downs)), (expected.to_vec(), expected.to_vec()), "{name}");
     }
@@ -513,7 +533,7 @@ fn the_least_of_several_policies_counts_where_that_is_asked_for() {
     let limits = |rules: &Value| {
         let behavior = behavior(rules, rules);
         let history = History::default();
-        (scale_up_limit(&behavior.scale_up, &history, 1, NOW), scale_down_limit(&behavior.scale_down, &history, 5, NOW))
+        (scale_up_limit(&behavior.scale_up, &history, 1, *AT), scale_down_limit(&behavior.scale_down, &history, 5, *AT))
     };
     assert_eq!(limits(&least), (3, 2));
     least["selectPolicy"] = "Min".into();

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a fixture that is not read is a broken test")]
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use horizontal_pod_autoscaler_operator::memory::History;
 use horizontal_pod_autoscaler_operator::objects::{HorizontalPodAutoscaler, Pod};
@@ -15,6 +15,16 @@ use serde_json::{Value, json};
 use shared::api::resource::DEPLOYMENTS;
 use shared::api::selector::Selector;
 use shared::testing::{NOW, ObjectBuilder, object, pod};
+use shared::transport::clock::instant;
+
+/// The instant at which the wall clock shows [`NOW`], on a machine that runs for a day.
+pub(crate) static AT: LazyLock<Instant> = LazyLock::new(|| instant() + Duration::from_hours(24));
+
+/// So many seconds before [`AT`], or after it.
+pub(crate) fn before(seconds: i64) -> Instant {
+    let distance = Duration::from_secs(seconds.unsigned_abs());
+    if seconds < 0 { *AT + distance } else { AT.checked_sub(distance).unwrap() }
+}
 
 /// Upstream's values in its tests, but that old values are no matter: there they have no time.
 pub(crate) fn config() -> Config {
@@ -165,12 +175,12 @@ impl Scene {
         Observed { autoscaler, history: self.history.clone(), scale, measured }
     }
 
-    pub(crate) fn plan_at(&self, now: Timestamp) -> Plan {
-        plan(&self.observed(), &self.config, now)
+    pub(crate) fn plan_at(&self, now: Timestamp, at: Instant) -> Plan {
+        plan(&self.observed(), &self.config, (now, at))
     }
 
     pub(crate) fn plan(&self) -> Plan {
-        self.plan_at(NOW)
+        self.plan_at(NOW, *AT)
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use shared::testing::{NOW, ago, pod};
 use std::sync::Arc;
 
-use crate::fixtures::{Scene, autoscaler, cpu_metric, read_pod};
+use crate::fixtures::{Scene, autoscaler, before, cpu_metric, read_pod};
 
 /// An autoscaler, its metrics and their values.
 struct Case {
@@ -100,7 +100,7 @@ impl Case {
 
     /// Earlier recommendations, so many seconds ago.
     fn recommended(self, known: &[(i32, i64)]) -> Self {
-        let of = |(replicas, seconds): &(i32, i64)| Recommendation { replicas: *replicas, at: ago(*seconds) };
+        let of = |(replicas, seconds): &(i32, i64)| Recommendation { replicas: *replicas, at: before(*seconds) };
         Self { recommended: Some(known.iter().map(of).collect()), ..self }
     }
 

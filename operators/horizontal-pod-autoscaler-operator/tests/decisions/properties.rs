@@ -2,14 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that is not read is a broken test")]
 
+use std::time::Duration;
+
 use horizontal_pod_autoscaler_operator::memory::{History, Recommendation, ScaleEvent};
 use horizontal_pod_autoscaler_operator::plan::{Action, Plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use shared::testing::NOW;
 use shared::testing::properties::{comes_to_rest, order_is_irrelevant};
-use shared::testing::{NOW, ago};
 
-use crate::fixtures::{Scene, autoscaler, cpu_metric, replicas_after};
+use crate::fixtures::{AT, Scene, autoscaler, before, cpu_metric, replicas_after};
 
 fn policies() -> impl Strategy<Value = Value> {
     let policy = (prop_oneof![Just("Pods"), Just("Percent")], 1..200_i32, 1..600_i32);
@@ -40,9 +42,9 @@ fn histories() -> impl Strategy<Value = History> {
     let events = || proptest::collection::vec((1..20_i32, 0..700_i64), 0..4);
     (proptest::option::of(recommendations), events(), events()).prop_map(|(recommendations, ups, downs)| {
         let events = |events: Vec<(i32, i64)>| {
-            events.into_iter().map(|(change, seconds)| ScaleEvent { change, at: ago(seconds) }).collect()
+            events.into_iter().map(|(change, seconds)| ScaleEvent { change, at: before(seconds) }).collect()
         };
-        let of = |(replicas, seconds)| Recommendation { replicas, at: ago(seconds) };
+        let of = |(replicas, seconds)| Recommendation { replicas, at: before(seconds) };
         let recommendations = recommendations.map(|each| each.into_iter().map(of).collect());
         History { recommendations, ups: events(ups), downs: events(downs) }
     })
@@ -120,7 +122,7 @@ proptest! {
     /// With as much load as there is, more replicas share it, until each has its part of it.
     #[test]
     fn it_comes_to_rest(load in 0..40_000_i64, replicas in 1..20_i32, behavior in behaviors()) {
-        let mut now = NOW;
+        let mut passed = Duration::ZERO;
         let mut replicas = replicas;
         let mut history = History { recommendations: Some(Vec::new()), ..History::default() };
         let built = autoscaler(1, 30, &json!([cpu_metric(50)])).set(&["spec", "behavior"], behavior);
@@ -130,12 +132,13 @@ proptest! {
             let mut scene = Scene::new(built.clone(), replicas).cpu(&levels);
             scene.history = history.clone();
             // Longer than any window and any period.
-            now += std::time::Duration::from_secs(601);
-            let plan: Plan = scene.plan_at(now);
+            passed += Duration::from_secs(601);
+            let (now, at) = (NOW + passed, *AT + passed);
+            let plan: Plan = scene.plan_at(now, at);
             let after = replicas_after(&plan, replicas);
             history.recommendations = plan.recommendations.clone();
             if let Some(behavior) = scene.observed().autoscaler.behavior.as_ref().filter(|_| after != replicas) {
-                history.add_change(behavior, (replicas, after), now);
+                history.add_change(behavior, (replicas, after), at);
             }
             let is_busy = after != replicas;
             replicas = after;

@@ -16,7 +16,7 @@ use horizontal_pod_autoscaler_operator::status::next_status;
 use serde_json::{Value, json};
 use shared::testing::{NOW, ObjectBuilder, ago};
 
-use crate::fixtures::{Scene, autoscaler, config, cpu_metric, read_pod, web, words};
+use crate::fixtures::{AT, Scene, autoscaler, config, cpu_metric, read_pod, web, words};
 
 fn of_object(value: &str) -> Value {
     let object = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "some-deployment" });
@@ -295,7 +295,7 @@ fn a_scale_that_cannot_be_read_is_told() {
     let mut observed = scene.observed();
     let failure = |is_spec| ScaleFailure { message: "no".to_owned(), step: "step: no".to_owned(), is_spec };
     observed.scale = Err(failure(true));
-    let plan = plan(&observed, &config(), NOW);
+    let plan = plan(&observed, &config(), (NOW, *AT));
     assert_eq!(plan.to_string(), "event FailedGetScale; do nothing (cannot read the scale: no)");
     let condition = &plan.conditions[0];
     assert_eq!(

@@ -72,6 +72,8 @@ pub fn plan_round(observed: &ObservedRound, config: &Config, now: Timestamp) -> 
 /// The gaps up to now, and whether to report them.
 fn outlasting(before: Option<Gaps>, config: &Config, now: Timestamp) -> (Option<Gaps>, bool) {
     let Gaps { since, is_reported } = before.unwrap_or(Gaps { since: now, is_reported: false });
+    // If the clock was set back, they count from now on.
+    let since = since.min(now);
     let lasted = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     let report = !is_reported && lasted > config.grace;
     (Some(Gaps { since, is_reported: is_reported || report }), report)

@@ -74,6 +74,15 @@ fn gaps_that_outlast_a_grace_period_are_reported_once_until_they_end() {
     assert_eq!(reports, [55, 160 + 55], "the grace period is 50 s");
 }
 
+#[test]
+fn gaps_are_reported_a_grace_period_after_the_clock_was_set_back_at_the_latest() {
+    let gap = |zones, now| plan_round(&ObservedRound { nodes: vec![], zones, is_followed: false }, &CONFIG, now);
+    let ahead = gap(observed(vec![]).zones, after(8 * 3600));
+    let back = gap(ahead.zones, NOW);
+    let reported = gap(back.zones, after(51)).gap.map(|(_, is_reported)| is_reported);
+    assert_eq!((back.gap.map(|(_, is_reported)| is_reported), reported), (Some(false), Some(true)));
+}
+
 /// Upstream: `TestAddNode`, `TestTryOrdering` and `TestTry` of the queue.
 #[test]
 fn one_node_of_a_zone_is_tainted_at_a_time_and_the_first_come_first() {

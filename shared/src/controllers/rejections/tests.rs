@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{NOW, ago};
+use jiff::SignedDuration;
 use proptest::prelude::*;
 
 fn at(millis: i64) -> Timestamp {
@@ -82,6 +83,19 @@ fn a_newer_pod_that_runs_ends_the_row_and_so_does_time() {
     assert!(left(Some(ago(1)), 1), "it ran before");
     assert!(left(Some(NOW), 1), "it may have come before the last that was rejected");
     assert!(!left(Some(at(1000)), 1));
+}
+
+#[test]
+fn a_clock_that_is_set_back_ends_a_delay_and_the_row() {
+    let (mut rejections, back) = (rows(&[(0, 4)]), -8 * 3600);
+    check(&rejections, 0, back, 3, "");
+    let now = at(back * 1000);
+    assert_eq!((rejections.is_delaying(now), rejections.wait(now)), (false, Some(Duration::ZERO)));
+    rejections.note(&rejected("", "OutOfcpu", NOW), now);
+    check(&rejections, 0, back, 0, "3 held back for 2s until 2026-01-01T04:00:02Z, since nodes reject them (OutOfcpu)");
+    let mut rejections = rows(&[(0, 4)]);
+    rejections.forget(|_| None, now);
+    assert!(rejections.is_empty());
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Writer {
             Err(no_labels) => return Some(no_labels.into()),
         };
         let key = &owner.meta().key;
-        self.expectations.expect(key, count, [], self.ctx.now());
+        self.expectations.expect(key, count, []);
         let about = owner.reference();
         // All have the same body in common.
         let started = slow_start(count, 0, |_| self.create_pod(owner, &about, body.clone())).await;
@@ -142,7 +142,7 @@ impl Writer {
             return None;
         }
         let key = &owner.meta().key;
-        self.expectations.expect(key, 0, deletions.iter().map(|deletion| deletion.uid), self.ctx.now());
+        self.expectations.expect(key, 0, deletions.iter().map(|deletion| deletion.uid));
         let about = owner.reference();
         let delete = async |Deletion { key: pod, uid, rule: _ }: Deletion| {
             let deleted = self.pods.delete(&about, &pod, uid).await;

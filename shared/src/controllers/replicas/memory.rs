@@ -17,10 +17,11 @@ use crate::api::pod::rejection::{ContainerStatuses, rejection};
 use crate::api::resource::PODS;
 use crate::api::template::PodTemplate;
 use crate::api::time::Time;
-use crate::controllers::rejections::{FORGOTTEN_AFTER, FREE, Rejection, Rejections, after};
+use crate::controllers::rejections::{FORGOTTEN_AFTER, FREE, Rejection, Rejections};
 use crate::controllers::replicas::ReplicaOwner;
 use crate::controllers::replicas::pod::Pod;
 use crate::following::cache::Change;
+use crate::transport::clock::left_of;
 
 /// How many of an owner's pods are read at a time: one more than may be rejected without back-off.
 const READ_MAX: usize = FREE + 1;
@@ -141,7 +142,8 @@ impl Rejected {
         let mut owners = self.owners();
         let known = owners.get_mut(&owner.meta().uid)?;
         known.ended.retain(|pod| !read.contains(pod));
-        let edited = known.edited.map(Time::of);
+        // If the clock was set back since, the edit says nothing about pods that come now.
+        let edited = known.edited.filter(|edited| *edited <= now).map(Time::of);
         let mut begun = None;
         for rejection in rejections.into_iter().filter(|rejection| rejection.created >= edited) {
             if known.rejections.note(&rejection, now) && begun.is_none() {
@@ -170,12 +172,12 @@ impl OfOwner {
         self.rejections.forget(runs, now);
         // More of the same would only be counted.
         let is_delaying = self.rejections.is_delaying(now);
-        self.ended.retain(|pod| !is_delaying && now < after(pod.seen, FORGOTTEN_AFTER));
+        self.ended.retain(|pod| !is_delaying && left_of(FORGOTTEN_AFTER, pod.seen, now).is_some());
     }
 
     fn is_over(&self, now: Timestamp) -> bool {
         let Self { template: _, edited, rejections, ended } = self;
-        let is_past = |at: Timestamp| now >= after(at, FORGOTTEN_AFTER);
+        let is_past = |at: Timestamp| left_of(FORGOTTEN_AFTER, at, now).is_none();
         let is_forgotten = || {
             let mut left = rejections.clone();
             left.forget(|_| None, now);

@@ -107,6 +107,20 @@ fn nothing_is_kept_of_an_owner_that_is_gone_or_whose_pods_run() {
 }
 
 #[test]
+fn times_that_were_noted_before_the_clock_was_set_back_are_over() {
+    let (rejected, old, new, back) = (Rejected::default(), web("a"), web("b"), ago(8 * 3600));
+    leave(&rejected, &waiting("a"), NOW);
+    assert_eq!((ended(&rejected, &old, NOW), ended(&rejected, &old, back)), ("a".to_owned(), String::new()));
+    rejected.settle(&*old, &[], NOW);
+    rejected.settle(&*new, &[], NOW);
+    let (template, reason) = (Text::default(), Text::new("OutOfcpu"));
+    let one = Rejection { template, reason, created: Some(Time::of(back)) };
+    assert!(rejected.note(&*new, &[], vec![one; 4], back).is_some(), "the edit was in the future");
+    rejected.settle(&*new, &[], ago(7 * 3600));
+    assert!(rejected.owners().is_empty());
+}
+
+#[test]
 fn a_pod_that_has_ended_says_whether_it_was_rejected() {
     let read = |pod: ObjectBuilder| pod.build::<EndedPod>().rejection.clone();
     let failed = || pod("a").phase("Failed").set(&["status", "reason"], "OutOfcpu");
