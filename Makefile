@@ -144,7 +144,7 @@ audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for t
 	$(CARGO_DENY) --locked --workspace check advisories
 
 .PHONY: reproducible
-reproducible: ## The same bytes of a program from two folders: PROGRAM=ttl-operator
+reproducible: ## The same bytes of a program and its image from two folders: PROGRAM=ttl-operator
 	scripts/reproducible.sh $(or $(PROGRAM),ttl-operator)
 
 .PHONY: signing
@@ -297,9 +297,9 @@ plugin: $(if $(FOREIGN),needs-cross) $(CARGO_AUDITABLE) ## The kubectl plugin, d
 	cp $(TARGET_DIR)/$(STATIC_TARGET)/release/kubectl-operators $(OUT)/bin/
 
 .PHONY: images
-images: build licenses ## Each operator's image and that of all in one, started once, in dist/images as an archive that docker, ctr and kind load
+images: build licenses ## Each operator's image and that of all in one, started once, in dist/images as an OCI archive that docker, ctr and kind load
 	@set -e; for program in $(PROGRAMS); do \
-	  scripts/image.sh "$(IMAGE_ENGINE)" $(OUT) $$program $(REGISTRY)/$$program:$(VERSION) $(ARCHITECTURE) $(EMULATOR); done
+	  SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scripts/image.sh "$(IMAGE_ENGINE)" $(OUT) $$program $(REGISTRY)/$$program:$(VERSION) $(ARCHITECTURE) $(EMULATOR); done
 
 .PHONY: image
 image: ## One image: OPERATOR=deployment-operator

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Builds one operator's image from its binary in DIST/bin, writes it to DIST/images as a docker archive, and starts it.
+# Builds one operator's image from its binary in DIST/bin, writes it to DIST/images, and starts it. The file is an OCI
+# archive that docker loads too. With buildah its bytes depend on nothing but the binary, the licences and
+# $SOURCE_DATE_EPOCH.
 #   image.sh docker|buildah DIST OPERATOR IMAGE ARCHITECTURE [EMULATOR]
 # With an emulator, which a binary of another architecture than this machine's needs, only the binary is started.
 # buildah here needs neither a daemon nor namespaces, so it also works as root inside a container.
@@ -36,12 +38,24 @@ if ! grep --quiet --text --fixed-strings .dep-v0 "$dist/bin/$operator"; then
   exit 1
 fi
 
+# The blobs that a file of the layout names, in order.
+blobs() { grep --only-matching '"digest":"sha256:[0-9a-f]*' "$1" | sed 's|.*sha256:|blobs/sha256/|'; }
+# Docker finds an image by manifest.json, as in its own archives.
+name_for_docker() {
+  local config layers
+  { read -r config && mapfile -t layers; } < <(blobs "$layout/$(blobs "$layout/index.json")")
+  printf '[{"Config":"%s","RepoTags":["%s"],"Layers":[%s]}]\n' "$config" "$image" \
+    "$(printf '"%s"\n' "${layers[@]}" | paste --serial --delimiters ,)" >"$layout/manifest.json"
+}
+
+epoch=${SOURCE_DATE_EPOCH:-0}
 build=(--platform "linux/$architecture" --file Dockerfile --target prebuilt --build-arg "OPERATOR=$operator" --build-arg "RUN_AS=$run_as" --tag "$image" "$dist/bin")
 mkdir -p "$dist/images"
 rm -f "$archive"
 case $engine in
 docker)
   docker build --quiet "${build[@]}" >/dev/null
+  # Since version 25 it writes both forms.
   docker save --output "$archive" "$image"
   [ -n "$emulator" ] || version=$(docker run --rm "$image" --version)
   user=$(docker image inspect --format '{{.Config.User}}' "$image")
@@ -50,8 +64,12 @@ buildah)
   storage=$(mktemp --directory)
   buildah() { command buildah --storage-driver vfs --root "$storage/root" --runroot "$storage/run" "$@"; }
   trap 'rm -rf "$storage"' EXIT
-  buildah bud --quiet --isolation chroot "${build[@]}" >/dev/null
-  buildah push --quiet "$image" "docker-archive:$archive:$image"
+  buildah bud --quiet --isolation chroot --timestamp "$epoch" "${build[@]}" >/dev/null
+  layout=$storage/layout
+  buildah push --quiet "$image" "oci:$layout:$image"
+  name_for_docker
+  tar --create --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$epoch" \
+    --file "$archive" --directory "$layout" .
   container=$(buildah from --platform "linux/$architecture" --pull-never "$image")
   [ -n "$emulator" ] || version=$(buildah run --isolation chroot "$container" -- /operator --version)
   user=$(buildah inspect --format '{{.OCIv1.Config.User}}' "$container")

@@ -119,9 +119,11 @@ if [ ${#leaving[@]} != 0 ]; then
 fi
 
 # Last, because nobody can create them again now.
+leases=()
 for lease in $(kubectl --namespace kube-system get leases --output name); do
-  if has "${leaving[*]}" "${lease##*/}"; then kubectl --namespace kube-system delete "$lease" --ignore-not-found; fi
+  if has "${leaving[*]}" "${lease##*/}"; then leases+=("$lease"); fi
 done
+[ ${#leases[@]} = 0 ] || kubectl --namespace kube-system delete --ignore-not-found "${leases[@]}"
 if [ -n "$all" ]; then
   kubectl delete serviceaccounts,networkpolicies,rolebindings,roles,clusterrolebindings,clusterroles --all-namespaces \
     --selector app.kubernetes.io/part-of=kubernetes-operators
