@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds one operator's image from its binary in DIST/bin, writes it to DIST/images, and starts it. The file is an OCI
-# archive that docker loads too. With buildah its bytes depend on nothing but the binary, the licences and
-# $SOURCE_DATE_EPOCH.
+# archive that docker loads too. With buildah its bytes depend on the binary, the licences, the name, buildah's
+# version and $SOURCE_DATE_EPOCH alone.
 #   image.sh docker|buildah DIST OPERATOR IMAGE ARCHITECTURE [EMULATOR]
 # With an emulator, which a binary of another architecture than this machine's needs, only the binary is started.
 # buildah here needs neither a daemon nor namespaces, so it also works as root inside a container.
@@ -44,6 +44,7 @@ blobs() { grep --only-matching '"digest":"sha256:[0-9a-f]*' "$1" | sed 's|.*sha2
 name_for_docker() {
   local config layers
   { read -r config && mapfile -t layers; } < <(blobs "$layout/$(blobs "$layout/index.json")")
+  if [ ${#layers[@]} = 0 ]; then echo "$layout names no layers" >&2 && exit 1; fi
   printf '[{"Config":"%s","RepoTags":["%s"],"Layers":[%s]}]\n' "$config" "$image" \
     "$(printf '"%s"\n' "${layers[@]}" | paste --serial --delimiters ,)" >"$layout/manifest.json"
 }
@@ -64,7 +65,7 @@ buildah)
   storage=$(mktemp --directory)
   buildah() { command buildah --storage-driver vfs --root "$storage/root" --runroot "$storage/run" "$@"; }
   trap 'rm -rf "$storage"' EXIT
-  buildah bud --quiet --isolation chroot --timestamp "$epoch" "${build[@]}" >/dev/null
+  buildah bud --quiet --isolation chroot --identity-label=false --timestamp "$epoch" "${build[@]}" >/dev/null
   layout=$storage/layout
   buildah push --quiet "$image" "oci:$layout:$image"
   name_for_docker

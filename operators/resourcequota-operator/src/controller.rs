@@ -61,7 +61,10 @@ impl Operator for ResourceQuotaOperator {
         resource_quotas.on_change(move |change| known.reported.note(&change));
         setup.watch(resource_quotas);
         let restored = Arc::clone(&caches);
-        setup.on_restore(move || restored.charges.start_over());
+        setup.on_restore(move || {
+            restored.charges.start_over();
+            restored.feeds.start_over();
+        });
 
         let waker = Waker { quotas: caches.quotas.clone(), queue: queue.clone(), monitors: Arc::clone(&changed) };
         let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&caches), waker, changed);

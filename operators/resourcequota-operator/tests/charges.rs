@@ -154,3 +154,29 @@ fn a_kind_in_another_etcd_is_counted_although_its_versions_stay_below_those_of_c
         );
     });
 }
+
+#[test]
+fn a_charge_after_a_restore_of_etcd_is_waited_for_although_versions_were_higher_before() {
+    test(async {
+        let server = Server::new();
+        server.add(&quota(&json!({ "pods": "5" })));
+        let running = start(&server);
+        running.pass(SOON).await;
+        let backup = server.back_up();
+        server.hold_watches("pods");
+        create(&server, "p", "1");
+        edit(&server, "6");
+        running.pass(Duration::from_secs(1)).await;
+        server.release_watches("pods");
+        running.pass(SOON).await;
+        server.restore(backup);
+        running.start_over().await;
+        running.pass(SOON).await;
+        assert_eq!(used(&server), json!({ "pods": "0" }));
+        server.hold_watches("pods");
+        create(&server, "q", "1");
+        edit(&server, "6");
+        running.pass(SOON).await;
+        assert_eq!(used(&server), json!({ "pods": "1" }), "the count has a list in which the pod is");
+    });
+}

@@ -106,11 +106,25 @@ impl Part {
 struct Entry<T> {
     object: Arc<T>,
     parts: u32,
+    /// Whether a part that saw it has told that it is gone, and the others have yet to tell.
+    is_going: bool,
 }
 
 impl<T: Object> Entry<T> {
     fn is_seen_by(&self, part: Part) -> bool {
         self.parts & part.bit() != 0
+    }
+
+    /// This part sees it, too. If it did not before, the object is there again for a part that had told it gone.
+    fn see(&mut self, part: Part) {
+        self.is_going &= self.is_seen_by(part);
+        self.parts |= part.bit();
+    }
+
+    /// This part does not see it, or not any more.
+    fn leave(&mut self, part: Part) {
+        self.is_going |= self.is_seen_by(part);
+        self.parts &= !part.bit();
     }
 
     /// Whether only other parts see this object, and `state` is a late one of an object that had its name before.
@@ -262,7 +276,7 @@ impl<T: Object> Cache<T> {
         let State { objects, index_fns, indices } = &mut *state;
         let (Some(index), Some(buckets)) = (index_fns.get(index.0), indices.get_mut(index.0)) else { return };
         buckets.clear();
-        for Entry { object, parts: _ } in objects.values() {
+        for Entry { object, .. } in objects.values() {
             index(object, &mut |value| {
                 buckets.entry(value).or_default().replace(ByKey(Arc::clone(object)));
             });
@@ -333,14 +347,14 @@ impl<T: Object> Cache<T> {
         if let Some(known) = state.objects.get_mut(&new.meta().key) {
             let is_known = known.parts != part.bit() && is_same_state(new.as_ref(), known.object.as_ref());
             if is_known || is_older_state(new.as_ref(), known.object.as_ref()) {
-                known.parts |= part.bit();
+                known.see(part);
                 return;
             }
             if known.is_successor_of(new.as_ref(), part) {
                 return;
             }
         }
-        let old = state.insert(new, part.bit());
+        let old = state.insert(Entry { object: Arc::clone(new), parts: part.bit(), is_going: false });
         drop(state);
         match old {
             None => changed(Change::Added(new)),
@@ -360,7 +374,7 @@ impl<T: Object> Cache<T> {
         if known.object.meta().uid != last.meta().uid {
             return;
         }
-        known.parts &= !part.bit();
+        known.leave(part);
         if known.parts == 0 {
             let known = Arc::clone(&known.object);
             state.remove(&last.meta().key);
@@ -382,7 +396,8 @@ impl<T: Object> Cache<T> {
         for object in live {
             let old = before.remove(&object.meta().key);
             let same = old.as_ref().filter(|entry| entry.object.meta().uid == object.meta().uid);
-            let others = same.map_or(0, |entry| entry.parts);
+            let (others, is_going) =
+                same.map_or((0, false), |entry| (entry.parts, entry.is_going && entry.is_seen_by(part)));
             let (object, old) = match old {
                 // An unchanged object keeps its place in memory.
                 Some(old) if is_same_state(old.object.as_ref(), object.as_ref()) => (old.object, None),
@@ -393,14 +408,16 @@ impl<T: Object> Cache<T> {
                 Some(old) => (object, Some(Some(old.object))),
                 None => (object, Some(None)),
             };
-            state.insert(&object, part.bit() | others);
+            state.insert(Entry { object: Arc::clone(&object), parts: part.bit() | others, is_going });
             updates.extend(old.map(|old| (old, object)));
         }
         let mut gone = Vec::new();
-        for Entry { object, parts } in before.into_values() {
-            match parts & !part.bit() {
-                0 => gone.push(object),
-                others => drop(state.insert(&object, others)),
+        for mut entry in before.into_values() {
+            entry.leave(part);
+            if entry.parts == 0 {
+                gone.push(entry.object);
+            } else {
+                state.insert(entry);
             }
         }
         drop(state);
@@ -420,18 +437,29 @@ impl<T: Object> Cache<T> {
         }
     }
 
-    /// Forgets the objects that only this part sees, and gives them: they still exist, but are not followed any more.
-    pub(crate) fn forget_part(&self, part: Part) -> Vec<Arc<T>> {
+    /// Forgets the objects that only this part sees, and gives them. Most still exist, but are not followed any more.
+    /// Those that another part has told gone are gone.
+    pub(crate) fn forget_part(&self, part: Part) -> Forgotten<T> {
         let mut state = self.write();
         let unseen = |(key, entry): (&Key, &mut Entry<T>)| {
             entry.parts &= !part.bit();
-            (entry.parts == 0).then(|| key.clone())
+            (entry.parts == 0).then(|| (key.clone(), entry.is_going))
         };
-        let forgotten: Vec<Key> = state.objects.iter_mut().filter_map(unseen).collect();
-        let forgotten = forgotten.iter().filter_map(|key| state.remove(key)).collect();
+        let unseen: Vec<(Key, bool)> = state.objects.iter_mut().filter_map(unseen).collect();
+        let mut forgotten = Forgotten { unfollowed: Vec::new(), gone: Vec::new() };
+        for (key, is_gone) in unseen {
+            let list = if is_gone { &mut forgotten.gone } else { &mut forgotten.unfollowed };
+            list.extend(state.remove(&key));
+        }
         state.objects.shrink_to_fit();
         forgotten
     }
+}
+
+/// What a cache has no more since a part of it is not followed.
+pub(crate) struct Forgotten<T> {
+    pub(crate) unfollowed: Vec<Arc<T>>,
+    pub(crate) gone: Vec<Arc<T>>,
 }
 
 fn is_same_state<T: Object>(a: &T, b: &T) -> bool {
@@ -446,18 +474,21 @@ fn is_older_state<T: Object>(a: &T, b: &T) -> bool {
 
 impl<T: Object> State<T> {
     /// Stores an object that these parts see, besides the parts that saw it before. Returns its former state.
-    fn insert(&mut self, object: &Arc<T>, parts: u32) -> Option<Arc<T>> {
-        let (key, entry) = (object.meta().key.clone(), Entry { object: Arc::clone(object), parts });
-        let old = match self.objects.entry(key) {
+    fn insert(&mut self, mut entry: Entry<T>) -> Option<Arc<T>> {
+        let object = &Arc::clone(&entry.object);
+        let old = match self.objects.entry(object.meta().key.clone()) {
             hash_map::Entry::Vacant(vacant) => {
                 vacant.insert(entry);
                 None
             }
             hash_map::Entry::Occupied(mut known) => {
                 // A part that saw an object has not seen the next one of its name.
-                let is_same_object = known.get().object.meta().uid == object.meta().uid;
-                let parts = if is_same_object { parts | known.get().parts } else { parts };
-                Some(known.insert(Entry { parts, ..entry }).object)
+                let before = known.get();
+                if before.object.meta().uid == object.meta().uid {
+                    entry.is_going |= before.is_going && before.parts & entry.parts != 0;
+                    entry.parts |= before.parts;
+                }
+                Some(known.insert(entry).object)
             }
         };
         if let Some(old) = &old {
@@ -472,7 +503,7 @@ impl<T: Object> State<T> {
     }
 
     fn remove(&mut self, key: &Key) -> Option<Arc<T>> {
-        let Entry { object, parts: _ } = self.objects.remove(key)?;
+        let Entry { object, .. } = self.objects.remove(key)?;
         self.unindex(&object);
         Some(object)
     }
@@ -626,6 +657,56 @@ mod tests {
         assert_eq!((changes, cache.len()), (vec!["-a@8".to_owned()], 0), "the other part never saw it");
     }
 
+    /// The names of what is not followed any more, and of what is gone.
+    fn forgotten(cache: &Cache<Thing>, part: Part) -> (String, String) {
+        let Forgotten { unfollowed, gone } = cache.forget_part(part);
+        let names = |things: &[Arc<Thing>]| things.iter().map(|thing| thing.metadata.name()).collect::<String>();
+        (names(&unfollowed), names(&gone))
+    }
+
+    #[test]
+    fn what_another_part_has_told_gone_is_gone_when_the_last_part_that_sees_it_is_not_followed_any_more() {
+        let row = |then: fn(&Cache<Thing>), unfollowed: &str, gone: &str| {
+            let cache = Cache::new(Indices::default());
+            for part in [WHOLE, Part(1)] {
+                cache.reset(part, vec![thing("a", 1, 1, None)], |_| {});
+            }
+            then(&cache);
+            assert_eq!(forgotten(&cache, Part(1)), (unfollowed.to_owned(), gone.to_owned()));
+        };
+        let delete = |cache: &Cache<Thing>| cache.delete(WHOLE, &thing("a", 1, 3, None), |_| {});
+        row(delete, "", "a");
+        row(|cache| cache.reset(WHOLE, Vec::new(), |_| {}), "", "a");
+        // The other part sees an older state of it.
+        row(
+            |cache| {
+                cache.delete(WHOLE, &thing("a", 1, 3, None), |_| {});
+                cache.apply(Part(1), &thing("a", 1, 2, None), |_| {});
+                cache.reset(Part(1), vec![thing("a", 1, 2, None)], |_| {});
+            },
+            "",
+            "a",
+        );
+        // It is what both select again.
+        row(
+            |cache| {
+                cache.delete(WHOLE, &thing("a", 1, 3, None), |_| {});
+                cache.apply(WHOLE, &thing("a", 1, 4, None), |_| {});
+            },
+            "",
+            "",
+        );
+        row(
+            |cache| {
+                cache.delete(WHOLE, &thing("a", 1, 3, None), |_| {});
+                cache.apply(WHOLE, &thing("a", 1, 4, None), |_| {});
+                cache.forget_part(WHOLE);
+            },
+            "a",
+            "",
+        );
+    }
+
     #[test]
     fn what_only_a_part_has_seen_that_is_not_followed_any_more_is_forgotten_silently() {
         let cache = Cache::new(Indices::default());
@@ -633,8 +714,7 @@ mod tests {
         cache.reset(WHOLE, vec![thing("a", 1, 1, None)], log(&mut changes));
         cache.reset(Part(1), vec![thing("a", 1, 1, None), thing("b", 2, 1, None)], log(&mut changes));
         changes.clear();
-        let forgotten = cache.forget_part(Part(1));
-        assert_eq!(forgotten.iter().map(|thing| thing.metadata.name()).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(forgotten(&cache, Part(1)), ("b".to_owned(), String::new()));
         assert_eq!(cache.all().iter().map(|thing| thing.metadata.name()).collect::<Vec<_>>(), ["a"]);
         assert_eq!(changes, [""; 0]);
         cache.reset(Part(1), vec![thing("b", 2, 1, None)], log(&mut changes));

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use crate::api::intern::Text;
 use crate::api::object::{Key, Kind, Object, ResourceVersion};
 use crate::api::resource::Resource;
-use crate::following::cache::{Cache, Change, IndexId, IndexValue, Indices, Part, Progress};
+use crate::following::cache::{Cache, Change, Forgotten, IndexId, IndexValue, Indices, Part, Progress};
 use crate::following::collection::Collection;
 use crate::following::demand::Demand;
 pub use crate::following::demand::{Need, Needed};
@@ -88,11 +88,15 @@ impl<T: Object> Cached<T> {
         }
     }
 
-    /// Forgets the objects that only this part sees. They still exist, so only the handlers that count cached objects are
-    /// called.
+    /// Forgets the objects that only this part sees. Of those that still exist only the handlers that count cached objects
+    /// are told.
     fn forget(&self, part: Part, health: &Health) {
-        for object in self.cache.forget_part(part) {
-            tell(self.handlers.needs.iter(), Change::Deleted(&object), health);
+        let Forgotten { unfollowed, gone } = self.cache.forget_part(part);
+        for object in &unfollowed {
+            tell(self.handlers.needs.iter(), Change::Deleted(object), health);
+        }
+        for object in &gone {
+            self.notify_deleted(object, object, health);
         }
     }
 

@@ -39,7 +39,7 @@ fn a_chart_is_installed_moves_to_another_form_and_goes_without_a_trace() -> Resu
 
         script(scene, played, "uninstall.sh --all", true).await?;
         helm(scene, played, &["uninstall", "x"]).await?;
-        nothing_left(scene, &[&OPERATORS[..], &FAMILIES].concat()).await?;
+        nothing_left(scene).await?;
         let releases = helm(scene, played, &["list", "--short"]).await?;
         ensure!(releases.trim().is_empty(), "{releases}");
         Ok(())

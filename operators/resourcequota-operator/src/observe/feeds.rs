@@ -203,6 +203,11 @@ impl Feeds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Forgets the versions of a history that a restore of etcd has undone.
+    pub(crate) fn start_over(&self) {
+        self.state().feeds.values_mut().for_each(|feed| feed.behind = None);
+    }
+
     /// The objects of a kind in a namespace, if they are at least as new as this version.
     pub(crate) fn known(&self, evaluator: &Evaluator, namespace: &str, charged: ResourceVersion) -> Known {
         let state = self.state();

@@ -37,6 +37,8 @@ struct Running {
     collection: Collection,
     task: AbortHandle,
     begun: Instant,
+    /// How far it had come when its newest list was in.
+    listed: Progress,
     linger: Duration,
     idle: Option<Idle>,
 }
@@ -46,16 +48,6 @@ struct Running {
 struct Idle {
     since: Instant,
     events: u64,
-    /// What it has yet to see where others follow its objects now.
-    goal: Option<Goal>,
-}
-
-/// How far those that succeed a part had come once all were listed, and the part's own list then. What was gone before
-/// that, only this part can tell.
-#[derive(Clone, Copy)]
-struct Goal {
-    version: ResourceVersion,
-    list: u64,
 }
 
 struct Stopped {
@@ -78,20 +70,23 @@ impl Running {
 
     /// Whether it has been followed in vain for long enough, in a cache of so many objects.
     fn is_due(&self, objects: usize, now: Instant) -> bool {
-        let Some(Idle { since, events, goal: _ }) = self.idle else { return false };
+        let Some(Idle { since, events }) = self.idle else { return false };
         let listed = u64::try_from(objects).unwrap_or(u64::MAX);
         let times = self.linger.as_secs() / LINGER_FIRST.as_secs();
         let allowed = EVENTS_SPARE.saturating_add(listed / OBJECTS_PER_EVENT).saturating_mul(times);
         now >= since + self.linger || self.events().saturating_sub(events) > allowed
     }
 
-    /// Whether it has told all that those that succeed it, which are so far, will never tell.
-    fn has_handed_over(&mut self, version: ResourceVersion) -> bool {
-        let Progress { synced, resource_version, list } = self.progress();
-        let Some(idle) = &mut self.idle else { return false };
-        let goal = *idle.goal.get_or_insert(Goal { version, list });
-        // After a restore of etcd versions are lower, but its next list is a later one.
-        !synced || resource_version >= goal.version || list > goal.list
+    fn note_list(&mut self) {
+        let progress = self.progress();
+        if progress.list != self.listed.list {
+            self.listed = progress;
+        }
+    }
+
+    /// Whether it has seen what others that follow its objects now will never tell: what was gone when they listed.
+    fn has_handed_over(&self, listed: ResourceVersion) -> bool {
+        !self.is_listed() || self.progress().resource_version >= listed
     }
 
     fn next_look(&self, now: Instant) -> Option<Instant> {
@@ -128,11 +123,11 @@ impl Parts {
         needed.len() + lingering.count() > if is_one { NAMESPACES_AGAIN } else { NAMESPACES_MAX }
     }
 
-    /// How far all of these have come; none while one is not listed.
-    fn reached(&self, places: &BTreeSet<Text>) -> Option<ResourceVersion> {
-        places.iter().try_fold(ResourceVersion::default(), |reached, place| {
+    /// How far the last of these had come when its list was in; none while one is not listed.
+    fn listed(&self, places: &BTreeSet<Text>) -> Option<ResourceVersion> {
+        places.iter().try_fold(ResourceVersion::default(), |newest, place| {
             let part = self.running.get(place).filter(|part| part.is_listed())?;
-            Some(reached.max(part.progress().resource_version))
+            Some(newest.max(part.listed.resource_version))
         })
     }
 
@@ -140,7 +135,8 @@ impl Parts {
     /// it has handed over, or the deletions that it has yet to see would be told by nobody. Gives what they were in the
     /// cache, which has so many objects.
     pub(crate) fn stop_idle(&mut self, wanted: &BTreeSet<Text>, objects: usize, now: Instant) -> Vec<Part> {
-        let (is_one, reached) = (wanted.contains(&Text::default()), self.reached(wanted));
+        self.running.values_mut().for_each(Running::note_list);
+        let (is_one, listed) = (wanted.contains(&Text::default()), self.listed(wanted));
         self.stopped.retain(|_, stopped| now < stopped.at + stopped.linger);
         let mut numbers = Vec::new();
         self.running.retain(|namespace, part| {
@@ -149,9 +145,9 @@ impl Parts {
                 return true;
             }
             let events = part.events();
-            part.idle.get_or_insert(Idle { since: now, events, goal: None });
+            part.idle.get_or_insert(Idle { since: now, events });
             let is_succeeded = is_one || (namespace.is_empty() && !wanted.is_empty());
-            if is_succeeded && !reached.is_some_and(|version| part.has_handed_over(version)) {
+            if is_succeeded && !listed.is_some_and(|version| part.has_handed_over(version)) {
                 return true;
             }
             let is_due = part.is_due(objects, now);
@@ -184,7 +180,8 @@ impl Parts {
     ) {
         let again = self.stopped.remove(&namespace).filter(|stopped| now < stopped.at + stopped.linger);
         let linger = again.map_or(LINGER_FIRST, |stopped| (stopped.linger * 2).min(LINGER_MAX));
-        self.running.insert(namespace, Running { number, collection, task, begun: now, linger, idle: None });
+        let listed = Progress::default();
+        self.running.insert(namespace, Running { number, collection, task, begun: now, listed, linger, idle: None });
     }
 
     /// When to look again whether a part is to be stopped, should nobody need it meanwhile.
