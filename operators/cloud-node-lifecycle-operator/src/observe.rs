@@ -123,7 +123,7 @@ impl Reader {
         Self { caches, control, cloud, is_unsupported: AtomicBool::new(false) }
     }
 
-    /// Asks about the node first, and then about others.
+    /// Asks about the node first, then about others, and if one of them is known again about the node.
     pub(crate) async fn ask(&self, observed: Observed) -> anyhow::Result<Observed> {
         let asked = match observed.answer {
             Answer::None => self.ask_about_node(&observed).await,
@@ -177,7 +177,9 @@ impl Reader {
         for other in others.iter().take(OTHERS_MAX) {
             let Some(live) = self.read(&other.metadata.key).await? else { continue };
             if self.exists(&live.whole).await? {
-                return found(Others::Known);
+                // The provider may have come to know them all again since it was asked about the node.
+                let observed = Observed { others: Others::Known, ..observed.clone() };
+                return self.ask_about_node(&observed).await;
             }
             unknown += 1;
         }

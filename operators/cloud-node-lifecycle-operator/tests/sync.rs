@@ -237,6 +237,21 @@ fn a_provider_that_suddenly_knows_no_node_deletes_none() {
 }
 
 #[test]
+fn a_node_that_the_provider_knows_again_when_it_knows_others_stays() {
+    test(async {
+        let (server, cloud) = (Server::new(), cloud(&["node0", "other"]));
+        server.add(&node("other", "True"));
+        server.add(&node("node0", "Unknown"));
+        for _ in 0..2 {
+            cloud.on_next(Call::InstanceExists, Fault::Fail(CloudError::InstanceNotFound));
+        }
+        let running = start(&server, &cloud);
+        running.pass(Duration::from_secs(6)).await;
+        assert_eq!((cloud.calls().len(), fate(&server, "node0")), (5, "kept"), "{:?}", cloud.calls());
+    });
+}
+
+#[test]
 fn a_ready_node_that_the_provider_does_not_know_shows_that_its_view_is_wrong() {
     test(async {
         let (server, cloud) = (Server::new(), Cloud::new());
