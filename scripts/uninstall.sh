@@ -147,8 +147,9 @@ for operator in "${leaving[@]}"; do
   *) remove+=("-${operator%-operator}-controller") ;;
   esac
 done
-if [ $((${#remove[@]} + ${#add[@]})) != 0 ]; then
-  echo "nothing is left of $((${#remove[@]} + ${#add[@]})) operators. To give kube-controller-manager their work, change --controllers:"
+count=$((${#remove[@]} + ${#add[@]}))
+if [ "$count" != 0 ]; then
+  echo "nothing is left of $count operators. To give kube-controller-manager their work, change --controllers:"
   [ ${#remove[@]} = 0 ] || echo "remove $(IFS=, && echo "${remove[*]}")"
   [ ${#add[@]} = 0 ] || echo "add $(IFS=, && echo "${add[*]}")"
 fi

@@ -1,6 +1,6 @@
 //! What runs a controller, judged by Leases, by kube-controller-manager's `--controllers` and by its writes.
 
-use facts::Facts;
+use facts::needs_cloud;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -82,7 +82,7 @@ pub fn is_on(manager: &Manager, controller: &str) -> Option<bool> {
 /// kube-controller-manager skips the controllers of clouds, and from 1.37 on does not know them.
 fn is_of_cloud(controller: &str) -> bool {
     let operator = controller.strip_suffix("-controller").map(|name| format!("{name}-operator"));
-    operator.and_then(|operator| facts::of(&operator)).is_some_and(Facts::needs_cloud)
+    operator.is_some_and(|operator| needs_cloud(&operator))
 }
 
 fn is_called(controller: &str, word: &str) -> bool {

@@ -20,3 +20,8 @@ include!(concat!(env!("OUT_DIR"), "/facts.rs"));
 pub fn of(operator: &str) -> Option<&'static Facts> {
     ALL.iter().copied().find(|facts| facts.names.operator == operator)
 }
+
+/// Whether the operator with this name works with a cloud. kube-controller-manager has no such controller at work.
+pub fn needs_cloud(operator: &str) -> bool {
+    of(operator).is_some_and(Facts::needs_cloud)
+}

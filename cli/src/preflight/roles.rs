@@ -2,7 +2,7 @@
 //! are not supported.
 
 use anyhow::{Context, Result, bail};
-use facts::Facts;
+use facts::needs_cloud;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 
@@ -55,7 +55,6 @@ impl Role {
 pub fn operators(names: &[String]) -> Result<Vec<&'static str>> {
     let known = || ROLES.iter().map(|(name, _)| *name);
     if names.is_empty() {
-        let needs_cloud = |operator: &str| facts::of(operator).is_some_and(Facts::needs_cloud);
         return Ok(known().filter(|operator| !needs_cloud(operator)).collect());
     }
     let mut found = Vec::new();

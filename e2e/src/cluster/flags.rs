@@ -57,7 +57,7 @@ pub(super) fn of_clouds() -> impl Iterator<Item = &'static Facts> {
 /// Whether an operator works with a cloud; without a name, whether any does.
 pub(crate) fn needs_cloud(operator: Option<&str>) -> bool {
     match operator {
-        Some(operator) => facts::of(operator).is_some_and(Facts::needs_cloud),
+        Some(operator) => facts::needs_cloud(operator),
         None => of_clouds().next().is_some(),
     }
 }

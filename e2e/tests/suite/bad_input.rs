@@ -12,7 +12,6 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::privilege::works_with_cloud;
 use crate::support::clusters::{metrics_token, program, spec};
 use crate::support::{
     DEADLINE, deployment, on_shared_cluster, operators, start_operators, template, uid, with_cluster,
@@ -147,7 +146,7 @@ fn what_cannot_work_is_said_at_once() -> Result<()> {
         std::fs::write(&broken, "clusters: [}")?;
         let broken = format!("--kubeconfig={}", broken.display());
         for operator in operators() {
-            let is_of_cloud = works_with_cloud(operator);
+            let is_of_cloud = facts::needs_cloud(operator);
             let cloud: &[&str] = if is_of_cloud { &["--cloud-provider-endpoint=unix:///nowhere"] } else { &[] };
             for (args, says) in [
                 (vec!["--no-such-flag"], "--no-such-flag"),

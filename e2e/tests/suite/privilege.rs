@@ -152,14 +152,9 @@ async fn live_all<'a>(scene: &Scene, lives: impl Iterator<Item = &'a Life>) -> R
     try_join_all(lived).await.map(drop)
 }
 
-/// Whether the operator works with a cloud. kube-controller-manager has no such controller at work.
-pub(crate) fn works_with_cloud(operator: &str) -> bool {
-    facts::of(operator).is_some_and(facts::Facts::needs_cloud)
-}
-
 /// Every life that kube-controller-manager can do the work of.
 pub(crate) async fn live_every_life(scene: &Scene) -> Result<()> {
-    live_all(scene, LIVES.iter().filter(|life| !works_with_cloud(life.operator))).await
+    live_all(scene, LIVES.iter().filter(|life| !facts::needs_cloud(life.operator))).await
 }
 
 /// Changes an object for each operator; gives how the difference that each finds begins.
@@ -236,7 +231,7 @@ fn the_apiserver_takes_every_manifest() -> Result<()> {
         let all = applied("").await?;
         for operator in operators() {
             // Those that need a cloud are installed by themselves.
-            let own = if works_with_cloud(operator) { applied(operator).await? } else { String::new() };
+            let own = if facts::needs_cloud(operator) { applied(operator).await? } else { String::new() };
             let answer = if own.is_empty() { &all } else { &own };
             assert!(answer.contains(&format!("deployment.apps/{operator} serverside-applied")), "{answer}");
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use facts::{Facts, Memory};
+use facts::{Memory, needs_cloud};
 use serde_json::{Value, json};
 
 use crate::differences;
@@ -73,7 +73,7 @@ fn account(operator: &str) -> String {
 
 /// Those that need a cloud's provider are installed where there is one.
 fn without_cloud(operator: &str) -> String {
-    if facts::of(operator).is_some_and(Facts::needs_cloud) { String::new() } else { format!("  - {operator}") }
+    if needs_cloud(operator) { String::new() } else { format!("  - {operator}") }
 }
 
 /// The lists of each family, in its folder.

@@ -16,7 +16,7 @@ use release::manifests::Manifests;
 use serde_json::{Value, json};
 
 use crate::batch::{exiting, indexed, job, with};
-use crate::privilege::{live_every_life, works_with_cloud};
+use crate::privilege::live_every_life;
 use crate::support::attachments::{MANAGED, bound};
 use crate::support::clusters::{metrics_token, spec};
 use crate::support::scene::runtime;
@@ -190,7 +190,7 @@ fn every_query_of_the_dashboards_has_data_of_what_operators_do() -> Result<()> {
         ..ClusterOptions::default()
     };
     with_cluster(options.with_gated_kinds(), async |scene| {
-        let names = operators().filter(|operator| !works_with_cloud(operator));
+        let names = operators().filter(|operator| !facts::needs_cloud(operator));
         let operators = try_join_all(names.map(async |name| {
             let mut spec = spec(&scene.cluster, name).await?;
             if name == "statefulset-operator" {

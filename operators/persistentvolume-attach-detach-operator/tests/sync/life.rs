@@ -221,16 +221,21 @@ fn a_volume_that_a_deleted_node_did_not_use_is_detached_at_once_and_without_forc
     });
 }
 
+/// The node begins to use the volume and goes, and only a list shows that it is gone.
+fn use_and_go_unseen(server: &Server) {
+    server.hold_watches("nodes");
+    uses(server, "worker-0", &["data"]);
+    server.delete("nodes", "worker-0");
+    server.expire_watches("nodes");
+    server.release_watches("nodes");
+}
+
 #[test]
 fn a_node_whose_last_state_nobody_saw_may_have_used_its_volumes() {
     test(async {
         let server = Server::new();
         let running = attached(&server, &["worker-0", "worker-1"], &[]).await;
-        server.hold_watches("nodes");
-        uses(&server, "worker-0", &["data"]);
-        server.delete("nodes", "worker-0");
-        server.expire_watches("nodes");
-        server.release_watches("nodes");
+        use_and_go_unseen(&server);
         server.delete("pods", "default/web");
         running.pass(MINUTE / 60 * 359).await;
         assert_eq!(server.count(DELETE), 0);
@@ -248,11 +253,7 @@ fn a_node_that_comes_back_and_goes_again_is_known_by_its_last_state_alone() {
         running.at_rest().await;
         server.add(&node("worker-0"));
         running.at_rest().await;
-        server.hold_watches("nodes");
-        uses(&server, "worker-0", &["data"]);
-        server.delete("nodes", "worker-0");
-        server.expire_watches("nodes");
-        server.release_watches("nodes");
+        use_and_go_unseen(&server);
         server.delete("pods", "default/web");
         running.pass(MINUTE / 60 * 359).await;
         assert_eq!(server.count(DELETE), 0);
