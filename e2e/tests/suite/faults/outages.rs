@@ -19,6 +19,7 @@ use super::{
     start_rollout, stays, stays_set, with_operators,
 };
 use crate::support::behind::Behind;
+use crate::support::clusters::PATIENT;
 use crate::support::{DEADLINE, Scene, template};
 
 #[test]
@@ -94,8 +95,6 @@ fn everything_is_watched_again_soon_after_an_outage_however_long_it_was() -> Res
 
 /// How long work may rest after etcd was restored.
 const RESTORED: Duration = Duration::from_secs(10);
-/// It is not to lose its Lease while the cluster is restored.
-pub(super) const PATIENT: [&str; 2] = ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"];
 
 /// With these flags, an operator goes on with what etcd had in the backup.
 fn goes_on_after_a_restore(flags: &[&str]) -> Result<()> {

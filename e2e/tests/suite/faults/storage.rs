@@ -20,9 +20,9 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::failover::{FLAGS, hold_third_write, leader_first, wakes_in_vain};
-use super::outages::PATIENT;
 use super::{kill_at_each, on_quiet_cluster, with_operators};
 use crate::support::behind::Behind;
+use crate::support::clusters::PATIENT;
 use crate::support::csi::{
     Driver, NO_CLASS, attached, bound, claim, class, ephemeral, manage_nodes, phase, user, volume,
 };

@@ -24,6 +24,10 @@ pub(crate) fn operators() -> impl Iterator<Item = &'static str> {
 const FLAGS: &[(&str, &str)] =
     &[("legacy-serviceaccount-token-cleaner-operator", "--legacy-service-account-token-clean-up-period=1ms")];
 
+/// The election of operators that are to lead through a minute in which nobody answers: etcd is being restored, or
+/// other tests start clusters of their own on a machine with few cores.
+pub(crate) const PATIENT: [&str; 2] = ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"];
+
 /// The cluster that tests share, and where its operators listen.
 struct Shared {
     cluster: Arc<Cluster>,
@@ -56,7 +60,7 @@ fn start_shared() -> Result<&'static Shared> {
                     return Ok(Shared { cluster: Arc::new(cluster), ports });
                 }
                 let mut ports = Vec::new();
-                for operator in start_operators(&cluster, operators()).await? {
+                for operator in start_with(&cluster, operators(), &PATIENT).await? {
                     ports.push((operator.name().to_owned(), operator.port()));
                     // Dropped it would be killed; the guard ends it with the process.
                     std::mem::forget(operator);
@@ -74,7 +78,7 @@ fn start_shared() -> Result<&'static Shared> {
 async fn start_one_process(cluster: &Cluster) -> Result<(String, u16)> {
     cluster.install_one_process().await?;
     let mut of = ControllerManager::one_process(program()).with_every_gate();
-    of.flags.extend(FLAGS.iter().map(|(_, flag)| (*flag).to_owned()));
+    of.flags.extend(FLAGS.iter().map(|(_, flag)| *flag).chain(PATIENT).map(str::to_owned));
     cluster.start_controller_manager(of).await?;
     cluster.wait_controller_manager().await?;
     Ok(("kube-controller-manager".to_owned(), cluster.controller_manager_port()?))
@@ -102,8 +106,18 @@ pub(crate) async fn start_operators<'a>(
     cluster: &Cluster,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<Operator>> {
+    start_with(cluster, names, &[]).await
+}
+
+async fn start_with<'a>(
+    cluster: &Cluster,
+    names: impl IntoIterator<Item = &'a str>,
+    flags: &[&str],
+) -> Result<Vec<Operator>> {
     try_join_all(names.into_iter().map(async |name| {
-        let mut operator = cluster.start_operator(&spec(cluster, name).await?).await?;
+        let mut spec = spec(cluster, name).await?;
+        spec.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        let mut operator = cluster.start_operator(&spec).await?;
         operator.wait_ready().await?;
         Ok(operator)
     }))

@@ -27,10 +27,10 @@ impl Election {
         latest - Duration::from_nanos(u64::try_from(beyond).unwrap_or_default())
     }
 
-    /// How long after a renewal was due at the latest it may be tried. Upstream's leader begins to try a retry period
-    /// after the last renewal and gives up at the renew deadline; this one gives up at the same moment.
+    /// How long after a renewal was due at the latest it may be tried: upstream's renew deadline, or until the Lease has
+    /// expired for others.
     pub(super) fn renew_limit(&self) -> Duration {
-        (self.retry_period + self.renew_deadline).min(self.lease_duration).saturating_sub(self.renew_period())
+        self.renew_deadline.min(self.lease_duration.saturating_sub(self.renew_period()))
     }
 
     /// How long to wait for one answer, so that there is time for another try.
@@ -59,8 +59,8 @@ mod tests {
             let times = [election.renew_period(), election.renew_limit(), election.answer_limit()];
             assert_eq!(times.map(|time| time.as_millis()), expected, "{lease} {deadline} {retry}");
         };
-        check([15, 10, 2], [5000, 7000, 3500]);
-        check([60, 50, 2], [5000, 47_000, 23_500]);
+        check([15, 10, 2], [5000, 10_000, 5000]);
+        check([60, 50, 2], [5000, 50_000, 25_000]);
         check([137, 107, 26], [26_000, 107_000, 53_500]);
         check([15, 10, 8], [8000, 7000, 3500]);
         check([4, 3, 1], [1500, 2500, 1250]);
