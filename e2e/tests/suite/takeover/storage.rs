@@ -94,8 +94,11 @@ async fn versions(scene: &Scene) -> Result<Vec<String>> {
     let attachments: Api<VolumeAttachment> = Api::all(scene.client.clone());
     let attachments = attachments.list(&ListParams::default()).await?.items;
     all.extend(attachments.iter().filter(|attachment| attachment.spec.node_name == NODES[0]).map(line));
-    let nodes: Api<Node> = Api::all(scene.client.clone());
-    all.push(line(&nodes.get(NODES[0]).await?));
+    // Not the node's version: upstream writes its volumes once more when it starts, in an order of chance.
+    let node = Api::<Node>::all(scene.client.clone()).get(NODES[0]).await?;
+    let mut reported = node.status.and_then(|status| status.volumes_attached).unwrap_or_default();
+    reported.sort_by(|a, b| a.name.cmp(&b.name));
+    all.push(format!("{reported:?}"));
     all.push(line(&classes(scene).get(&named(scene, "used")).await?));
     Ok(all)
 }
