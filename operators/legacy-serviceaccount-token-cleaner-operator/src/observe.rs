@@ -10,7 +10,6 @@ use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::api::url::is_segment;
 use shared::following::cache::Cache;
 use shared::following::informer::{Informer, InformerBuilder};
 use shared::transport::api_error::ResultExt;
@@ -76,10 +75,6 @@ pub(crate) async fn live_token(control: &Control, uses: &mut Uses, observed: Obs
 
 async fn live_account(control: &Control, token: &Token) -> anyhow::Result<Option<ServiceAccount>> {
     let name = &token.metadata.annotations.name;
-    // No account can have any other name: the apiserver would take `a/token` for a subresource, and refuse it each day.
-    if !is_segment(name) {
-        return Ok(None);
-    }
     let account = control.get::<ServiceAccount>(&SERVICE_ACCOUNTS, &Key::new(token.metadata.namespace(), name)).await;
     account.unless_absent().context("cannot read its ServiceAccount")
 }

@@ -7,7 +7,6 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Kind, Object};
 use shared::api::pod::LIVE;
 use shared::api::resource::PODS;
-use shared::api::url::is_segment;
 use shared::following::cache::{Cache, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder, Need};
 use shared::transport::api_error::ResultExt;
@@ -306,9 +305,7 @@ async fn live<T: Kind + Object>(control: &Control, key: &Key) -> anyhow::Result<
 
 /// Reads the volume that a claim names.
 pub(crate) async fn named_volume(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
-    let name = &observed.claim.spec.volume_name;
-    // No volume can have another name, which would be the path of something else.
-    let live_volume = if is_segment(name) { live(control, &Key::new("", name)).await? } else { Live::Gone };
+    let live_volume = live(control, &Key::new("", &observed.claim.spec.volume_name)).await?;
     Ok(Observed { live_volume, ..observed })
 }
 

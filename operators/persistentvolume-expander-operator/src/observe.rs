@@ -5,7 +5,6 @@ use std::sync::Arc;
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::PERSISTENT_VOLUMES;
-use shared::api::url::is_segment;
 use shared::following::cache::Cache;
 use shared::following::informer::{Informer, InformerBuilder};
 use shared::transport::api_error::ResultExt;
@@ -49,12 +48,8 @@ impl Caches {
 
 /// Upstream: `getPersistentVolume`, `pkg/controller/volume/expand/expand_controller.go`.
 pub(crate) async fn live_volume(control: &Control, Observed { claim, .. }: Observed) -> anyhow::Result<Observed> {
-    let name = &claim.spec.volume_name;
-    // No volume can have another name, which would be the path of something else.
-    if !is_segment(name) {
-        return Ok(Observed { claim, volume: Live::Gone });
-    }
-    let read = control.get::<PersistentVolume>(&PERSISTENT_VOLUMES, &Key::new("", name)).await;
+    let key = Key::new("", &claim.spec.volume_name);
+    let read = control.get::<PersistentVolume>(&PERSISTENT_VOLUMES, &key).await;
     let volume = read.unless_absent().context("cannot read the volume")?.map_or(Live::Gone, Live::Read);
     Ok(Observed { claim, volume })
 }

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context;
 use shared::api::object::{Key, Uid};
 use shared::api::resource::{POD_GROUPS, PODS, Resource};
-use shared::api::url::is_segment;
 use shared::following::cache::{Cache, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder};
 use shared::transport::api_error::ResultExt;
@@ -241,11 +240,6 @@ impl Caches {
 }
 
 async fn read(control: &Control, kind: ConsumerKind, key: &Key, lookup: &mut Lookup) -> anyhow::Result<()> {
-    // A claim may name anything. No object can have such a name, which would be the path of something else.
-    if !is_segment(key.name()) {
-        *lookup = Lookup::Live(None);
-        return Ok(());
-    }
     let found = match kind {
         ConsumerKind::Pod => {
             let pod = control.get::<Pod>(&PODS, key).await.unless_absent();

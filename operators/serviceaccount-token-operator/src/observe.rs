@@ -7,7 +7,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, Uid};
-use shared::api::url::is_segment;
 use shared::following::answers::Answers;
 use shared::following::cache::{Cache, Change, IndexId, IndexValue};
 use shared::following::informer::{Informer, InformerBuilder};
@@ -138,10 +137,6 @@ impl Caches {
     pub(crate) async fn read_account(&self, control: &Control, observed: Observed) -> anyhow::Result<Observed> {
         let metadata = &observed.token.metadata;
         let named = &metadata.annotations;
-        // The apiserver would take `a/token` for a subresource, and refuse it for as long as the Secret is there.
-        if !is_segment(&named.name) {
-            return Ok(Observed { account: Account::Missing, ..observed });
-        }
         let key = named.key_in(metadata.namespace());
         let read = async {
             let read = control.get_metadata::<ServiceAccount>(&SERVICE_ACCOUNTS, &key).await;
@@ -155,9 +150,6 @@ impl Caches {
 
 pub(crate) async fn live_listing(control: &Control, observed: ObservedReference) -> anyhow::Result<ObservedReference> {
     let ObservedReference { secret, account, is_seen: _, listing: _ } = &observed;
-    if !is_segment(&account.name) {
-        return Ok(ObservedReference { listing: None, ..observed });
-    }
     let read = control.get(&SERVICE_ACCOUNTS, &account.key_in(secret.namespace())).await;
     let listing = read.unless_absent().context("cannot read the list of its ServiceAccount")?;
     Ok(ObservedReference { listing, ..observed })

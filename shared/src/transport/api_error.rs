@@ -11,6 +11,8 @@ use serde::Deserialize;
 
 use crate::api::object::null_as_default;
 use crate::api::protobuf;
+#[cfg(doc)]
+use crate::api::url::is_segment;
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,10 @@ pub enum ApiError {
         /// How many bytes are read.
         limit: usize,
     },
+    /// Nothing was sent, because no object can have this name ([`is_segment`]): the path would be another's. Upstream:
+    /// `Name`, staging/src/k8s.io/client-go/rest/request.go.
+    #[error("invalid resource name {0:?}")]
+    InvalidName(String),
     /// Nothing was sent, because another replica may lead.
     #[error("not written: the lease of this replica has expired")]
     NotLeading,
@@ -165,6 +171,7 @@ impl ApiError {
             | Self::Timeout { .. }
             | Self::Decode { .. }
             | Self::TooLarge { .. }
+            | Self::InvalidName(_)
             | Self::NotLeading
             | Self::Shadow => None,
         }
@@ -182,6 +189,7 @@ impl ApiError {
             Self::Transport { .. } => "Connection",
             Self::Timeout { .. } => "Timeout",
             Self::Decode { .. } | Self::TooLarge { .. } => "Unreadable",
+            Self::InvalidName(_) => "NotFound",
             Self::NotLeading | Self::Shadow => "NotWritten",
         }
     }
@@ -192,14 +200,17 @@ impl ApiError {
 
     /// The object is gone, or never was.
     pub fn is_not_found(&self) -> bool {
-        self.has_reason("NotFound") || (self.code() == Some(404) && self.has_reason(""))
+        matches!(self, Self::InvalidName(_))
+            || self.has_reason("NotFound")
+            || (self.code() == Some(404) && self.has_reason(""))
     }
 
     /// The server serves the resource, and the object that the answer names does not exist. A 404 for an unknown path
-    /// says nothing about the object, because its kind may be missing for a while.
+    /// says nothing about the object, because its kind may be missing for a while. Or no object can have the name.
     pub fn is_object_not_found(&self) -> bool {
         let details = self.status().and_then(|status| status.details.as_ref());
-        self.has_reason("NotFound") && details.is_some_and(|details| !details.name.is_empty())
+        let is_named = details.is_some_and(|details| !details.name.is_empty());
+        matches!(self, Self::InvalidName(_)) || (self.has_reason("NotFound") && is_named)
     }
 
     /// A create met an object of the same name.
@@ -272,7 +283,7 @@ impl ApiError {
         match self {
             Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } | Self::TooLarge { .. } => true,
             Self::Status(status) => status.code >= 500 && !status.is_known_refusal(),
-            Self::NotLeading | Self::Shadow => false,
+            Self::InvalidName(_) | Self::NotLeading | Self::Shadow => false,
         }
     }
 }

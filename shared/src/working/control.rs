@@ -18,7 +18,7 @@ use http::Method;
 
 use crate::api::object::{Key, Object, Uid};
 use crate::api::resource::Resource;
-use crate::api::url::segment;
+use crate::api::url::{is_segment, segment};
 use crate::transport::api_error::ApiError;
 use crate::transport::client::Client;
 use crate::working::consistency::Consistency;
@@ -81,9 +81,19 @@ impl Control {
         self.client.spoken(resource).object_path(key.namespace(), key.name(), subresource)
     }
 
+    /// The path of a live read. Whoever writes one object may name another in it as no object can be named.
+    fn read_path(&self, resource: &Resource, key: &Key, subresource: &str) -> Result<String, ApiError> {
+        // A key without a namespace takes one out of a name with a slash.
+        let is_foreign = !resource.namespaced && !key.namespace().is_empty();
+        if is_foreign || !is_segment(key.name()) {
+            return Err(ApiError::InvalidName(if is_foreign { key.to_string() } else { key.name().to_owned() }));
+        }
+        Ok(self.path(resource, key, subresource))
+    }
+
     /// A live read: the newest state, past every cache.
     pub async fn get<T: Object>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
-        self.client.get(&self.path(resource, key, "")).await
+        self.client.get(&self.read_path(resource, key, "")?).await
     }
 }
 
@@ -178,11 +188,14 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::resource::{PERSISTENT_VOLUMES, PODS};
     use crate::process::leader::Term;
+    use crate::transport::api_error::ResultExt;
     use crate::transport::client::ClientOptions;
     use crate::working::consistency::Watched;
     use anyhow::anyhow;
     use futures::FutureExt;
+    use serde::de::IgnoredAny;
     use tokio::time::Instant;
 
     #[track_caller]
@@ -227,14 +240,35 @@ mod tests {
         }
     }
 
+    /// Reads and writes while `term` lasts, of an apiserver that nobody reaches.
+    fn unreached(term: Term) -> Control {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap().behind(term);
+        let consistency = Arc::new(Consistency::new(client.clone(), Watched::default()));
+        Control::new(client, consistency, Decisions::default())
+    }
+
+    #[tokio::test]
+    async fn what_no_object_can_be_named_is_absent_without_a_request() {
+        let control = unreached(Term::of_test(None));
+        for (resource, namespace, name, is_absent) in [
+            (&PODS, "ns", "web", false),
+            (&PODS, "ns", "web/log", true),
+            (&PODS, "ns", "..", true),
+            (&PODS, "ns", "", true),
+            (&PERSISTENT_VOLUMES, "", "a", false),
+            (&PERSISTENT_VOLUMES, "", "a/b", true),
+            (&PERSISTENT_VOLUMES, "", "", true),
+        ] {
+            let read = control.get_metadata::<IgnoredAny>(resource, &Key::new(namespace, name)).await;
+            let found = read.unless_absent();
+            assert_eq!(matches!(found, Ok(None)), is_absent, "{namespace} {name}: {:?}", found.err());
+        }
+    }
+
     #[tokio::test]
     async fn a_write_elsewhere_is_refused_while_another_replica_may_lead() {
-        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
-        let allowed = |term: Term| {
-            let client = Client::new(&config, ClientOptions::default()).unwrap().behind(term);
-            let consistency = Arc::new(Consistency::new(client.clone(), Watched::default()));
-            Control::new(client, consistency, Decisions::default()).allow(Elsewhere::Delete, "routes", "a")
-        };
+        let allowed = |term: Term| unreached(term).allow(Elsewhere::Delete, "routes", "a");
         assert!(matches!(allowed(Term::of_test(None)), Err(ApiError::NotLeading)));
         assert!(allowed(Term::of_test(Some(Instant::now()))).is_ok());
     }

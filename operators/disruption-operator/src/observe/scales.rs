@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::{ControllerRef, Key, Uid};
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource};
-use shared::api::url::is_segment;
 use shared::transport::api_error::{ApiError, ResultExt};
 use shared::transport::discovery::GroupVersion;
 use shared::working::control::Control;
@@ -94,7 +93,7 @@ impl Finder<'_> {
 
     /// Upstream: `getPodDeployment` and `getPodReplicaSet`, `pkg/controller/disruption/disruption.go`.
     async fn of_replica_set(&self, owner: &ControllerRef) -> Result<Option<OwnerScale>, Failure> {
-        let Some(key) = self.key(&owner.name) else { return Ok(None) };
+        let key = Key::new(self.namespace, &owner.name);
         let found: Option<ReplicaSet> = existing(self.control.get(&REPLICA_SETS, &key).await)?;
         let Some(set) = found.filter(|set| set.metadata.uid == owner.uid) else { return Ok(None) };
         if let Some(parent) = &set.metadata.controller
@@ -139,15 +138,10 @@ impl Finder<'_> {
 
     /// The scale of the object of this name, if its uid matches.
     async fn scale(&self, resource: &Resource, name: &str, uid: Uid) -> Result<Option<OwnerScale>, Failure> {
-        let Some(key) = self.key(name) else { return Ok(None) };
+        let key = Key::new(self.namespace, name);
         let found: Option<Scale> = existing(self.control.get_subresource(resource, &key, SCALE).await)?;
         let own = found.filter(|scale| scale.metadata.uid == uid);
         Ok(own.map(|scale| OwnerScale { uid, replicas: scale.spec.replicas }))
-    }
-
-    /// None if the name is not valid in a path.
-    fn key(&self, name: &str) -> Option<Key> {
-        is_segment(name).then(|| Key::new(self.namespace, name))
     }
 }
 

@@ -4,7 +4,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use shared::api::object::Key;
 use shared::api::resource::Resource;
-use shared::api::url::is_segment;
 use shared::transport::api_error::ApiError;
 use shared::working::control::Control;
 
@@ -42,9 +41,6 @@ async fn read_scale(
         let step = format!("failed to query scale subresource for {kind}/{namespace}/{name}: {message}");
         ScaleFailure { message, step, is_spec: false }
     };
-    if !is_segment(name) {
-        return Err(failure(format!("invalid resource name {:?}", name.as_str())));
-    }
     // As upstream, a cluster-scoped target is read in the autoscaler's namespace, and fails.
     let resource = Resource { namespaced: true, ..resource };
     let read = get_scale(control, &resource, &Key::new(namespace, name)).await;

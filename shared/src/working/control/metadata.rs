@@ -17,12 +17,12 @@ use crate::working::worker::running::wrote;
 
 impl Control {
     pub async fn get_metadata<T: DeserializeOwned>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
-        self.client.get_as(&self.path(resource, key, ""), Accept::Metadata).await
+        self.client.get_as(&self.read_path(resource, key, "")?, Accept::Metadata).await
     }
 
     /// A live read of an object with every field it has.
     pub async fn get_raw(&self, resource: &Resource, key: &Key) -> Result<serde_json::Value, ApiError> {
-        self.client.get(&self.path(resource, key, "")).await
+        self.client.get(&self.read_path(resource, key, "")?).await
     }
 
     /// A live read of a subresource, such as `scale`.
@@ -32,7 +32,7 @@ impl Control {
         key: &Key,
         subresource: &str,
     ) -> Result<T, ApiError> {
-        self.client.get(&self.path(resource, key, subresource)).await
+        self.client.get(&self.read_path(resource, key, subresource)?).await
     }
 
     /// A live read of a path that is no object's and no collection's, such as a metric's.
