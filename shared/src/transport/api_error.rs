@@ -11,8 +11,6 @@ use serde::Deserialize;
 
 use crate::api::object::null_as_default;
 use crate::api::protobuf;
-#[cfg(doc)]
-use crate::api::url::is_segment;
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -46,8 +44,10 @@ pub enum ApiError {
         /// How many bytes are read.
         limit: usize,
     },
-    /// Nothing was sent, because no object can have this name ([`is_segment`]): the path would be another's. Upstream:
-    /// `Name`, staging/src/k8s.io/client-go/rest/request.go.
+    /// Nothing was sent, because no object can have this name: see [`crate::api::url::is_segment`]. The path would name
+    /// something else.
+    ///
+    /// Upstream: `Name`, staging/src/k8s.io/client-go/rest/request.go.
     #[error("invalid resource name {0:?}")]
     InvalidName(String),
     /// Nothing was sent, because another replica may lead.
@@ -206,7 +206,8 @@ impl ApiError {
     }
 
     /// The server serves the resource, and the object that the answer names does not exist. A 404 for an unknown path
-    /// says nothing about the object, because its kind may be missing for a while. Or no object can have the name.
+    /// says nothing about the object, because its kind may be missing for a while. An object with an invalid name does
+    /// not exist either.
     pub fn is_object_not_found(&self) -> bool {
         let details = self.status().and_then(|status| status.details.as_ref());
         let is_named = details.is_some_and(|details| !details.name.is_empty());

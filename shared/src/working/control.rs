@@ -81,14 +81,11 @@ impl Control {
         self.client.spoken(resource).object_path(key.namespace(), key.name(), subresource)
     }
 
-    /// The path of a live read. Whoever writes one object may name another in it as no object can be named.
+    /// The path of a live read. The name may come from a field of another object, where the apiserver takes any text.
     fn read_path(&self, resource: &Resource, key: &Key, subresource: &str) -> Result<String, ApiError> {
-        // A key without a namespace takes one out of a name with a slash.
-        let is_foreign = !resource.namespaced && !key.namespace().is_empty();
-        if is_foreign || !is_segment(key.name()) {
-            return Err(ApiError::InvalidName(if is_foreign { key.to_string() } else { key.name().to_owned() }));
-        }
-        Ok(self.path(resource, key, subresource))
+        // The name of a cluster-wide object is the whole key, which takes a part before a slash for a namespace.
+        let name = if resource.namespaced { key.name().to_owned() } else { key.to_string() };
+        if is_segment(&name) { Ok(self.path(resource, key, subresource)) } else { Err(ApiError::InvalidName(name)) }
     }
 
     /// A live read: the newest state, past every cache.

@@ -27,8 +27,8 @@ impl Election {
         latest - Duration::from_nanos(u64::try_from(beyond).unwrap_or_default())
     }
 
-    /// How long after a renewal was due at the latest it may be tried: upstream's renew deadline, or until the Lease has
-    /// expired for others.
+    /// How long after a renewal was due at the latest it may be tried: for the renew deadline, but not beyond the end of
+    /// the Lease, from which on this process may not write.
     pub(super) fn renew_limit(&self) -> Duration {
         self.renew_deadline.min(self.lease_duration.saturating_sub(self.renew_period()))
     }
