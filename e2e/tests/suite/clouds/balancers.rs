@@ -17,7 +17,7 @@ const LATE: Duration = Duration::from_millis(300);
 
 /// A Service from its creation to its end; something is prepared before each change and goes wrong after it, and it ends
 /// well all the same.
-async fn live(
+async fn end_well(
     scene: &Scene,
     cloud: &ScriptedCloud,
     name: &str,
@@ -26,21 +26,31 @@ async fn live(
 ) -> Result<()> {
     for change in [Change::Created, Change::Edited, Change::Deleted] {
         prepare(change)?;
-        make(scene, name, change).await?;
+        match change {
+            Change::Created => drop(scene.apply(&balanced(name, 80)).await?),
+            Change::Edited => {
+                scene.patch::<Service>(name, &json!({"spec": {"ports": [{"port": 81}]}})).await?;
+            }
+            Change::Deleted => drop(scene.kubectl(&format!("delete service/{name} --wait=false")).await?),
+        }
         strike(change).await?;
         settled(scene, cloud, name, change).await?;
     }
-    ensure!(count(cloud, Call::EnsureLoadBalancer, name, "made")? == 1, "{name} had more than one balancer");
-    ensure!(count(cloud, Call::DeleteLoadBalancer, name, "deleted")? == 1, "{name}'s balancer was not deleted once");
     Ok(())
 }
 
-async fn make(scene: &Scene, name: &str, change: Change) -> Result<()> {
-    match change {
-        Change::Created => scene.apply(&balanced(name, 80)).await.map(drop),
-        Change::Edited => scene.patch::<Service>(name, &json!({"spec": {"ports": [{"port": 81}]}})).await.map(drop),
-        Change::Deleted => scene.kubectl(&format!("delete service/{name} --wait=false")).await.map(drop),
-    }
+/// Such a Service, with one balancer in all its life.
+async fn live(
+    scene: &Scene,
+    cloud: &ScriptedCloud,
+    name: &str,
+    prepare: impl Fn(Change) -> Result<()>,
+    strike: impl AsyncFnMut(Change) -> Result<()>,
+) -> Result<()> {
+    end_well(scene, cloud, name, prepare, strike).await?;
+    ensure!(count(cloud, Call::EnsureLoadBalancer, name, "made")? == 1, "{name} had more than one balancer");
+    ensure!(count(cloud, Call::DeleteLoadBalancer, name, "deleted")? == 1, "{name}'s balancer was not deleted once");
+    Ok(())
 }
 
 async fn settled(scene: &Scene, cloud: &ScriptedCloud, name: &str, change: Change) -> Result<()> {
@@ -178,10 +188,7 @@ fn two_processes_at_work_leave_one_balancer_and_in_the_end_none() -> Result<()> 
         ensure!(late.proxy.delay_watches("**/services", LATE) > 0, "the late one does not follow Services");
         for number in 0..5 {
             let name = format!("web-{number}");
-            for change in [Change::Created, Change::Edited, Change::Deleted] {
-                make(scene, &name, change).await?;
-                settled(scene, cloud, &name, change).await?;
-            }
+            end_well(scene, cloud, &name, |_| Ok(()), async |_| Ok(())).await?;
             scene
                 .wait_until("whatever was made is deleted", DEADLINE, async || {
                     let made = count(cloud, Call::EnsureLoadBalancer, &name, "made")?;

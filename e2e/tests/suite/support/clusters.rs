@@ -24,8 +24,8 @@ pub(crate) fn operators() -> impl Iterator<Item = &'static str> {
 const FLAGS: &[(&str, &str)] =
     &[("legacy-serviceaccount-token-cleaner-operator", "--legacy-service-account-token-clean-up-period=1ms")];
 
-/// The election of operators that are to lead through a minute in which nobody answers: etcd is being restored, or
-/// other tests start clusters of their own on a machine with few cores.
+/// Flags of leaders that keep their Leases while the apiserver does not answer for most of a minute: etcd is being
+/// restored, or other tests start clusters of their own on a machine with few cores.
 pub(crate) const PATIENT: [&str; 2] = ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"];
 
 /// The cluster that tests share, and where its operators listen.

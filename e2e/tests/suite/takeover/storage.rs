@@ -265,6 +265,8 @@ fn volumes_change_hands_in_the_middle_of_binding_attaching_and_expanding_and_bac
         class(scene, "fast", "Immediate").await?;
         class(scene, "late", "WaitForFirstConsumer").await?;
         let finished = finish(scene).await?;
+        let nodes: Api<Node> = Api::all(scene.client.clone());
+        let node = nodes.get(NODES[0]).await?.resource_version();
 
         prepare(&moves, 1).await?;
         let paused = driver.pause().await;
@@ -276,6 +278,7 @@ fn volumes_change_hands_in_the_middle_of_binding_attaching_and_expanding_and_bac
         drop(paused);
         Box::pin(end(&moves, middle, &driver)).await?;
         assert_eq!(versions(scene).await?, finished, "the operators wrote what needed no write");
+        assert_eq!(nodes.get(NODES[0]).await?.resource_version(), node, "the operators wrote a node without need");
 
         prepare(&moves, 2).await?;
         let paused = driver.pause().await;
